@@ -43,7 +43,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """How a command ended."""
 
     code: int
@@ -93,7 +93,7 @@ def run(
     *,
     stop_at: str | None = None,
     errors: int = subprocess.DEVNULL,
-) -> Ended:
+) -> CommandResult:
     """Run a command in `folder`; `environment` is added to that of this process.
 
     It is ended at the first line of output that matches `stop_at`.
@@ -132,7 +132,7 @@ def run(
     process.stdout.close()
     usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = usage_after.ru_utime + usage_after.ru_stime - start.ru_utime - start.ru_stime
-    return Ended(code, "".join(lines), stopped_by, cpu_s)
+    return CommandResult(code, "".join(lines), stopped_by, cpu_s)
 
 
 def interruptible(main: Callable[[], int], message: str) -> int:

@@ -92,7 +92,7 @@ if importlib.util.find_spec("zstandard") is None:
 
 from run_check.checks import Checks
 from run_check.class_numbers import ClassNumbers
-from run_check.comparisons import Several
+from run_check.comparisons import RunsFolder
 from run_check.course import Course
 from run_check.coverage import print_table
 from run_check.exports import Exports
@@ -113,7 +113,7 @@ from run_check.requests import Requests
 def check(folder: Path, limit: int = 20) -> Findings:
     """Check the run in `folder`; return the violations, and what was compared."""
     findings = Findings(limit)
-    if Several(folder, findings).check():
+    if RunsFolder(folder, findings).check():
         return findings
     report = Report.read(folder)
     requests = Requests(folder, report, findings)

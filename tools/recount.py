@@ -141,7 +141,7 @@ def blocks(folder: Path, number: int) -> list[Block]:
 
 
 @dataclass
-class Counted:
+class BlockCounts:
     """Data blocks of the compactions to a level."""
 
     input_blocks: int = 0
@@ -155,7 +155,7 @@ class Counted:
     """Pages of reused blocks, if they are aligned."""
 
 
-def compaction(folder: Path, edit: Edit, counts: Counted) -> None:
+def compaction(folder: Path, edit: Edit, counts: BlockCounts) -> None:
     """Count one compaction."""
     inputs = [block for _, number in edit.deleted for block in blocks(folder, number)]
     outputs = [block for _, number in edit.added for block in blocks(folder, number)]
@@ -186,9 +186,9 @@ def compaction(folder: Path, edit: Edit, counts: Counted) -> None:
             counts.reused_bytes += -(-len(block.raw) // 4096) * 4096
 
 
-def recount(folder: Path) -> dict[int, Counted]:
+def recount(folder: Path) -> dict[int, BlockCounts]:
     """All compactions by output level."""
-    counts_by_level: dict[int, Counted] = {}
+    counts_by_level: dict[int, BlockCounts] = {}
     (manifest,) = folder.glob("MANIFEST-*")
     for edit in edits(manifest.read_bytes()):
         numbers = {number for _, number in edit.added}
@@ -196,7 +196,7 @@ def recount(folder: Path) -> dict[int, Counted]:
         if edit.deleted and not numbers & {number for _, number in edit.deleted}:
             levels = {level for level, _ in edit.added} or {max(level for level, _ in edit.deleted)}
             (level,) = levels
-            compaction(folder, edit, counts_by_level.setdefault(level, Counted()))
+            compaction(folder, edit, counts_by_level.setdefault(level, BlockCounts()))
     return counts_by_level
 
 

@@ -151,7 +151,7 @@ def alone(patch: Path, suite: str) -> str:
     return run(suite_of_patch, "", LIMITS.cpu_s or 0)[0].removeprefix(f"{suite}::")
 
 
-class Together:
+class CombinedBuild:
     """All bugs of the crates in one build, and suites as they are needed."""
 
     def __init__(self, patches: list[Path]) -> None:
@@ -201,7 +201,7 @@ def python_failure(suite: str, tree: Path) -> str:
     return ""
 
 
-class OfPython:
+class PythonBugs:
     """Bugs of the Python packages, each put into a copy."""
 
     def __init__(self, tree: Path) -> None:
@@ -258,14 +258,16 @@ def main() -> int:
     of_crates = [p for p, reason in reasons.items() if not reason and crate_of(p) not in OF_PYTHON]
     caught_count = 0
     with tempfile.TemporaryDirectory() as folder:
-        bugs: dict[bool, Together | OfPython] = {}
+        bugs: dict[bool, CombinedBuild | PythonBugs] = {}
         for patch in sorted(patches, key=lambda patch: (crate_of(patch), patch)):
             start, suite, is_python = time.monotonic(), suite_of(patch), patch not in of_crates
             try:
                 if reasons[patch]:
                     raise Unfit(f"DOES NOT APPLY: {reasons[patch]}")
                 if is_python not in bugs:
-                    bugs[is_python] = OfPython(Path(folder)) if is_python else Together(of_crates)
+                    bugs[is_python] = (
+                        PythonBugs(Path(folder)) if is_python else CombinedBuild(of_crates)
+                    )
                 failed_test = bugs[is_python].failure(patch, suite)
                 words = (
                     f"caught by {suite}: {failed_test}" if failed_test else f"NOT CAUGHT by {suite}"

@@ -42,7 +42,7 @@ def repeat(attempt: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-class Mounted:
+class MountedDrive:
     """An agent on the drive at the socket `drive.sock` in `folder`."""
 
     def __init__(self, folder: Path, programs: list[Path]) -> None:

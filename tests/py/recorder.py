@@ -30,7 +30,7 @@ HEAD = struct.Struct(">?II")
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingRequest:
     """A request that is under way."""
 
     command: int
@@ -49,7 +49,7 @@ class Line:
         self.sent, self.answered = bytearray(), bytearray()
         # The flags of the client, and the greeting of the server.
         self.sent_skip, self.answered_skip = 4, 18
-        self.asked: dict[int, Asked] = {}
+        self.asked: dict[int, PendingRequest] = {}
 
     def hear_client(self, data: bytes) -> None:
         """The client has sent these bytes."""
@@ -81,7 +81,7 @@ class Line:
             change = self.ledger.begin(self.number, offset, [ZERO] * (length // UNIT))
         elif command == TRIM:
             change = self.ledger.begin_trim(self.number, offset, length)
-        self.asked[cookie] = Asked(command, flags, offset, length, start, change)
+        self.asked[cookie] = PendingRequest(command, flags, offset, length, start, change)
         return length_of_request
 
     def hear_server(self, data: bytes) -> None:
@@ -115,7 +115,7 @@ class Line:
             self.end(request, bytes(head[start:length_of_answer]) if has_data else b"")
         return length_of_answer
 
-    def end(self, request: Asked, data: bytes) -> None:
+    def end(self, request: PendingRequest, data: bytes) -> None:
         """A request has succeeded."""
         if request.change is not None:
             is_durable = request.command == TRIM or bool(request.flags & FUA)

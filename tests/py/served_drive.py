@@ -23,7 +23,7 @@ whole_pages = true
 UNIX = ["--nbd", "unix:drive.sock"]
 
 
-class Served:
+class ServedDrive:
     """A server in a process of its own, and what it has said."""
 
     def __init__(self, *options: str, cwd: Path, most_bytes: int | None = None) -> None:
@@ -82,9 +82,9 @@ class Served:
 
 
 @contextmanager
-def served(*options: str, cwd: Path, most_bytes: int | None = None) -> Iterator[Served]:
+def served(*options: str, cwd: Path, most_bytes: int | None = None) -> Iterator[ServedDrive]:
     """A server that ends with the test at the latest, with files of at most so many bytes."""
-    server = Served(*options, cwd=cwd, most_bytes=most_bytes)
+    server = ServedDrive(*options, cwd=cwd, most_bytes=most_bytes)
     try:
         yield server
     finally:

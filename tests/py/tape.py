@@ -12,14 +12,14 @@ from pathlib import Path
 
 from ledger import UNIT, Ledger
 from nbd_client import FLUSH, FUA, READ, TRIM, WRITE, ZEROES
-from recorder import HEAD, Asked, Line
+from recorder import HEAD, Line, PendingRequest
 
 NAMES = {READ: "read", WRITE: "write", FLUSH: "flush", TRIM: "trim", ZEROES: "zeroes"}
 OUTSIDE = 2048
 """Blocks before the first partition: a guest reads one of them as a mark."""
 
 
-class Teller(Line):
+class TapedLine(Line):
     """A connection whose requests and answers are kept as texts."""
 
     def __init__(self, number: int, ledger: Ledger) -> None:
@@ -34,12 +34,12 @@ class Teller(Line):
             self.texts.append(self.text("sent", [*self.asked.values()][-1]))
         return length
 
-    def end(self, request: Asked, _: bytes) -> None:
+    def end(self, request: PendingRequest, _: bytes) -> None:
         """Tell of an answer."""
         self.ledger.tick()
         self.texts.append(self.text("done", request))
 
-    def text(self, event: str, request: Asked) -> str:
+    def text(self, event: str, request: PendingRequest) -> str:
         """A request in a line."""
         name = NAMES.get(request.command, str(request.command))
         fua = " FUA" if request.flags & FUA else ""
@@ -54,11 +54,11 @@ class Teller(Line):
 def texts(path: Path) -> Iterator[str]:
     """The requests and answers of a tape."""
     data, offset = path.read_bytes(), 0
-    ledger, lines = Ledger(UNIT, is_volatile=True), dict[int, Teller]()
+    ledger, lines = Ledger(UNIT, is_volatile=True), dict[int, TapedLine]()
     while offset < len(data):
         from_server, number, length = HEAD.unpack_from(data, offset)
         offset += HEAD.size + length
-        line = lines.setdefault(number, Teller(number, ledger))
+        line = lines.setdefault(number, TapedLine(number, ledger))
         (line.hear_server if from_server else line.hear_client)(data[offset - length : offset])
         yield from line.texts
         line.texts.clear()

@@ -6,7 +6,7 @@ import pytest
 
 import ssdlab
 from running import SMALL
-from ssdlab.html.plot import Stacked
+from ssdlab.html.plot import StackedBars
 from ssdlab.html.sweep_page import sweep_page
 
 
@@ -21,7 +21,7 @@ def test_where_no_key_has_numbers_each_point_gets_a_bar() -> None:
     for done in (found, repeated, several):
         drawing: Any = done.plot("waf")
         [plot] = drawing.plots
-        assert isinstance(plot, Stacked)
+        assert isinstance(plot, StackedBars)
         labels = [
             label + " (invalid)" * done.points.is_invalid(point)
             for point, label in enumerate(done.points.labels)

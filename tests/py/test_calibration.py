@@ -10,7 +10,7 @@ import pytest
 
 from ssdlab.errors import ConfigError
 from ssdlab_lab.reproduce import calibrate, calibration
-from ssdlab_lab.reproduce.calibrate import Common, Measured, Shares, search
+from ssdlab_lab.reproduce.calibrate import CommonParameters, MeasuredShares, Shares, search
 from ssdlab_lab.reproduce.calibration import (
     AS_RUN,
     Arrivals,
@@ -94,7 +94,7 @@ def test_the_search_finds_interval_and_cycle() -> None:
     """Waiting like that of a queue: it falls with the interval and grows with the cycle."""
     trials = []
 
-    def run(cycle: int, us: float) -> Measured:
+    def run(cycle: int, us: float) -> MeasuredShares:
         trials.append((cycle, us))
         wait = 40.0 * (cycle / 1024) ** 0.5 * (300.0 / us) ** 3
         return 0.9 + wait, 100.0 * (cycle / 1024) + wait
@@ -118,7 +118,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
 
     def invalid(
-        name: str, _: str, __: int, live: float, written: list[float], of: Common
+        name: str, _: str, __: int, live: float, written: list[float], of: CommonParameters
     ) -> list[Shares]:
         asked.append(f"{name} {live} {of}")
         return [(90 - 60 * live + times, 80 - 60 * live) for times in written]

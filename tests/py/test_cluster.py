@@ -24,7 +24,7 @@ from ssdlab.results.sweep import Sweep
 from ssdlab.running.cluster import connection
 from ssdlab.running.cluster.runner import Cluster
 from ssdlab.running.compare_runs import plan, run_all
-from ssdlab.running.making import Making
+from ssdlab.running.execution import Execution
 from ssdlab.running.on import runner_of
 
 RESERVE = "gc.reserve"
@@ -126,7 +126,7 @@ def test_a_fleet_worker_gets_a_file_from_another_one(tmp_path: Path) -> None:
         made.work(BLIND)
         made.wait_for(2)
         with runner_of(made.address, None) as runner:
-            done = run_all(planned, runner, Making(**QUIET))
+            done = run_all(planned, runner, Execution(**QUIET))
             assert isinstance(runner, Cluster)
             assert runner.connection.sender.sent_bytes == trace.stat().st_size
         assert done.completed
@@ -414,9 +414,9 @@ SCRIPT = """
 import subprocess, sys, ssdlab
 from ssdlab.running.on import runner_of
 from ssdlab.running.compare_runs import plan, run_all
-from ssdlab.running.making import Making
+from ssdlab.running.execution import Execution
 with runner_of("local:2", None) as runner:
-    done = run_all(plan(["greedy-8ch"], set={SMALL}, seeds=4), runner, Making(progress=False))
+    done = run_all(plan(["greedy-8ch"], set={SMALL}, seeds=4), runner, Execution(progress=False))
     listening = open("/proc/net/tcp").read() + open("/proc/net/tcp6").read()
     hosted = runner.connection.client.scheduler_info()["workers"]
 print(done.completed, len(hosted), all(one.startswith("tcp://127.0.0.1:") for one in hosted))

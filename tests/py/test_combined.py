@@ -26,7 +26,7 @@ from ssdlab_lab.reproduce.combined.outcome import (
     READS,
     RECORDED,
     WRITES,
-    Combined,
+    CombinedOutcome,
     Numbers,
     Point,
     Setting,
@@ -43,7 +43,7 @@ from ssdlab_lab.reproduce.result import VERSION
 HERE = Setting("oldest first", QUICK_LIVE[0])
 
 
-def of(factors: Mapping[str, float], orders: Mapping[str, float] | None = None) -> Combined:
+def of(factors: Mapping[str, float], orders: Mapping[str, float] | None = None) -> CombinedOutcome:
     """Lines whose numbers are the conventional ones times a factor, a little apart by seed."""
     values: dict[Point, Numbers] = {}
     for order in ORDERS:
@@ -56,7 +56,7 @@ def of(factors: Mapping[str, float], orders: Mapping[str, float] | None = None) 
                         number = 8.0 * (1 + at) * (1.0 if line == BASE else times * wobble)
                         point = Point(Setting(order, live), name, line, seed)
                         values[point] = dict.fromkeys(MEASURES, number)
-    return Combined(values, {}, {}, True, [], {}, {}, False, Path())
+    return CombinedOutcome(values, {}, {}, True, [], {}, {}, False, Path())
 
 
 def test_a_ratio_is_the_geometric_mean_over_workloads_and_seeds() -> None:

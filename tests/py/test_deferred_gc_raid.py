@@ -99,13 +99,13 @@ def test_shrunk_volumes_have_the_figures_of_table_2(name: str) -> None:
     workload, scheme = raid.stand_in(name, SMALL), raid.schemes(SMALL)[0]
     config = ssdlab.load_config(preset=scheme.preset, set={**scheme.keys, **workload.keys})
 
-    class Ran:
+    class RunStub:
         """As much of a report as `volume_of` looks at."""
 
         def __init__(self) -> None:
             self.config = config
 
-    found = volume_of(cast("ssdlab.Report", Ran()))
+    found = volume_of(cast("ssdlab.Report", RunStub()))
     table = published(measures.NAME)
     for key, ours in (
         ("requests", found.requests),

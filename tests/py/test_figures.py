@@ -13,7 +13,7 @@ import pytest
 import ssdlab
 from running import ROOT, SMALL
 from ssdlab.html.compare_plots import comparison_figures
-from ssdlab.html.plot import Bars, Curve, Figure, Missing, Panels, Plot, Stacked
+from ssdlab.html.plot import Bars, Curve, Figure, MissingPlot, Panels, Plot, StackedBars
 from ssdlab.html.run_plots import device_figures, latency_figures, wear_figures
 from ssdlab.html.trace_plots import trace_figures
 
@@ -82,7 +82,7 @@ def by_hand(factor: int = 1, **changes: Any) -> ssdlab.Report:  # noqa: ANN401 -
 
 
 def plots(figures: Sequence[Figure]) -> dict[str, Plot | Panels]:
-    assert not any(isinstance(one, Missing) for one in figures)
+    assert not any(isinstance(one, MissingPlot) for one in figures)
     return {one.key: one for one in figures if isinstance(one, Plot | Panels)}
 
 
@@ -126,7 +126,7 @@ def test_latencies_of_a_run() -> None:
     same(longest.curves[0], 0, TIMES, [2000, 6000, GAP])
     same(longest.curves[1], 1, TIMES, [9000, GAP, 3000])
     parts = figures[-1]
-    assert isinstance(parts, Stacked)
+    assert isinstance(parts, StackedBars)
     assert parts.rows == (("write", (10.0, 20.0, 30.0, 40.0, 50.0)), ("read", (1, 2, 3, 4, 5)))
     assert len(parts.parts) == 5
 
@@ -278,7 +278,7 @@ def test_figures_of_a_comparison() -> None:
             same(curve, i, TIMES, [(i + 1) * value for value in SERIES[column]])
     same(found["cdf-write"].curves[0], 0, [1000, 1999], [0, 1])
     same(found["cdf-read"].curves[1], 1, [0, 0, 199, 200], [0, 0.25, 0.75, 1])
-    parts = [one for one in figures if isinstance(one, Stacked)]
+    parts = [one for one in figures if isinstance(one, StackedBars)]
     assert [one.rows[1] for one in parts] == [
         ("two", (10, 20, 30, 40, 50)),
         ("two", (1, 2, 3, 4, 5)),

@@ -749,10 +749,10 @@ def test_json_and_the_code_of_the_command(
 
 
 def test_a_runner_makes_the_runs(drive: Path) -> None:
-    from ssdlab.running.making import Making
+    from ssdlab.running.execution import Execution
     from ssdlab.running.runner import Threads
 
-    asked, quiet = FleetRequest([], [drive], "alibaba:3"), Making(progress=False, html=False)
+    asked, quiet = FleetRequest([], [drive], "alibaba:3"), Execution(progress=False, html=False)
     here = run_fleet(asked, Threads(2), quiet)
     apart = run_fleet(asked, Threads(2, apart=True), quiet)
     assert here.rows == apart.rows

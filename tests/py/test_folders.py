@@ -223,7 +223,7 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
 ) -> None:
     begun = threading.Event()
 
-    class Shown:
+    class ShownProgress:
         def run(self, label: str) -> Callable[[str, int, int | None], object]:
             del label
 
@@ -249,9 +249,9 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
     monkeypatch.setattr(runner, "ThreadPoolExecutor", Interrupted)
     endless = {"workload.requests": 200_000_000_000}
     planned = compare_runs.plan([small / "small.toml"], set=endless)
-    done = compare_runs.Finished(planned)
+    done = compare_runs.FinishedRuns(planned)
     batch = Batch(planned, done.take)
-    batch.display = Shown()
+    batch.display = ShownProgress()
     runner.Threads(1).run(batch)
     assert batch.interrupted
     assert [report.completed for report in done.reports.values()] == [False]
@@ -271,7 +271,7 @@ def test_an_interrupt_that_no_verb_expects_is_reported(small: Path) -> None:
 def test_a_signal_that_is_sent_twice_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    stop = cli.Stop()
+    stop = cli.StopHandler()
     with pytest.raises(KeyboardInterrupt):
         stop(signal.SIGTERM, None)
     # As `timeout` does: its child, then the group, to which the child belongs.

@@ -13,7 +13,7 @@ import ssdlab
 from running import SMALL, nothing_left, refused, report_of, sets, ssdlab_command
 from ssdlab.html.compare_page import comparison_page, ratio_interval
 from ssdlab.html.page import flatten, table
-from ssdlab.html.plot import Missing, Plot
+from ssdlab.html.plot import MissingPlot, Plot
 from ssdlab.html.run_page import run_figures, run_page, value_at
 from ssdlab.html.svg import draw
 
@@ -209,7 +209,7 @@ def test_plots_as_pictures(run_folder: Path, tmp_path: Path) -> None:
 
 def test_plots_as_files_need_no_variables(run_folder: Path) -> None:
     for one in run_figures(ssdlab.Report.read(run_folder)):
-        if not isinstance(one, Missing):
+        if not isinstance(one, MissingPlot):
             text = draw(one, is_file=True)
             assert "var(" not in text
             assert "--" not in text

@@ -21,7 +21,7 @@ import pytest
 from running import HANG_S, ROOT
 
 if TYPE_CHECKING:
-    from bounded import Ended, Limits
+    from bounded import CommandResult, Limits
     from mutation.listing import Mutant
 
 
@@ -319,7 +319,7 @@ def _with_digest(mutant: Mutant, digest: str) -> Mutant:
     return replace(mutant, digest=digest)
 
 
-def _bounded(program: str, limits: Limits, stop_at: str | None = None) -> Ended:
+def _bounded(program: str, limits: Limits, stop_at: str | None = None) -> CommandResult:
     import bounded
 
     command = [sys.executable, "-uc", program]

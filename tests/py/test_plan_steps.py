@@ -262,13 +262,13 @@ def test_a_latency_is_the_slower_of_reads_and_writes_over_the_seeds() -> None:
             ends = (0.0 if wide else low), max(high, of_most + around)
             bounded = pytest.approx(ends, abs=0.01)
         for between, of in ((expected, []), (bounded, ["a"])):
-            found = spare_plan._tail_of(trials.Timed(runs, {}, of), "a")
+            found = spare_plan._tail_of(trials.TimedRuns(runs, {}, of), "a")
             assert (found and found.interval) == between
             if found is not None:
                 assert found.is_wide == (found.interval.low == 0)
                 text = Outcome("a", {"p99_9": found.interval}, tail=found).text("p99_9")
                 assert text.startswith("undecided (") == found.is_wide
-            assert spare_plan._tail_of(trials.Timed(runs, {}, of), "b") is None
+            assert spare_plan._tail_of(trials.TimedRuns(runs, {}, of), "b") is None
         none += expected is None
     assert 10 < none < 2 * CASES / 3
     assert 10 < undecided < CASES - none

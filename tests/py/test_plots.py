@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ssdlab.html.curves import points, thin
-from ssdlab.html.plot import Axis, Bars, Curve, Forest, Plot, Point, Stacked, Unit
+from ssdlab.html.plot import Axis, Bars, Curve, Forest, Plot, Point, StackedBars, Unit
 from ssdlab.html.scale import Scale, short
 from ssdlab.html.svg import draw, scales
 
@@ -184,7 +184,7 @@ def test_a_long_legend_takes_lines() -> None:
 
 def test_stacked_bars_lie_end_to_end() -> None:
     rows = (("write", (1e6, 3e6)), ("read", (0.0, 2e6)))
-    text = draw(Stacked("s", "t", "c", ("queue", "chip"), rows))
+    text = draw(StackedBars("s", "t", "c", ("queue", "chip"), rows))
     bars = re.findall(
         r'data-mark="(\d)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)">'
         r"<title>(.*?)</title>",
@@ -203,7 +203,7 @@ def test_stacked_bars_lie_end_to_end() -> None:
 
 def test_stacked_bars_stand_below_all_lines_of_their_legend() -> None:
     parts = ("x" * 40, "y" * 40, "z" * 40)
-    text = draw(Stacked("s", "t", "c", parts, (("w", (1.0, 2.0, 3.0)),)))
+    text = draw(StackedBars("s", "t", "c", parts, (("w", (1.0, 2.0, 3.0)),)))
     assert re.findall(r'class="legend" x="[\d.]+" y="(\d+)"', text) == ["18", "36", "54"]
     assert re.findall(r'class="bar mark [^>]* y="(\d+)"', text) == ["72"] * 3
     assert 'viewBox="0 0 560 102"' in text

@@ -89,10 +89,10 @@ def test_operators_numbers_and_names_of_scripts_are_changed() -> None:
 
 
 def test_a_mutant_meets_the_tests_that_run_its_line_the_quickest_first() -> None:
-    from mutation.reach import MOST_S, Reached, tests_of
+    from mutation.reach import MOST_S, FileReach, tests_of
 
     file = "python/ssdlab/a.py"
-    slow = Reached(
+    slow = FileReach(
         "t/slow.py",
         {"t/slow.py::a": 30.0, "t/slow.py::b": 6.0},
         {
@@ -100,7 +100,7 @@ def test_a_mutant_meets_the_tests_that_run_its_line_the_quickest_first() -> None
         },
         {},
     )
-    quick = Reached(
+    quick = FileReach(
         "t/quick.py",
         {"t/quick.py::a": 2.0, "t/quick.py::b": 1.0},
         {
@@ -108,7 +108,7 @@ def test_a_mutant_meets_the_tests_that_run_its_line_the_quickest_first() -> None
         },
         {},
     )
-    long = Reached("t/long.py", {"t/long.py::a": MOST_S}, {file: {"3": ["t/long.py::a"]}}, {})
+    long = FileReach("t/long.py", {"t/long.py::a": MOST_S}, {file: {"3": ["t/long.py::a"]}}, {})
     every = [slow, quick, long]
     # Of a file that takes long half of the tests comes later; what exceeds the limit does not run.
     tests, seconds = tests_of(every, file, {3}, MOST_S)
@@ -129,11 +129,11 @@ def test_tests_are_measured_again_when_what_they_run_has_changed(
 
     measured: list[str] = []
 
-    def measure(root: Path, _work: Path, test: Path) -> reach.Reached:
+    def measure(root: Path, _work: Path, test: Path) -> reach.FileReach:
         measured.append(test.stem)
         file = test.relative_to(root).as_posix()
         names = [file, f"python/ssdlab/{test.stem[-1]}.py"]
-        return reach.Reached(file, {}, {}, {name: reach._digest(root / name) for name in names})
+        return reach.FileReach(file, {}, {}, {name: reach._digest(root / name) for name in names})
 
     texts = {"tests/py/test_a.py": "1", "tests/py/test_b.py": "two.f()", "python/ssdlab/a.py": "1"}
     for name, text in texts.items():

@@ -24,7 +24,7 @@ from ssdlab_lab.reproduce.raid_beyond import (
     READS_FIRST,
     SUSPENDED,
     WORKLOADS,
-    Beyond,
+    RaidBeyond,
     markdown,
     page,
     scheme_of,
@@ -51,7 +51,7 @@ def report(tail_ns: int) -> Report:
     return cast("Report", SimpleNamespace(latency=latency, raid=raid, waf=waf))
 
 
-def of(tails: dict[str, list[int]]) -> Beyond:
+def of(tails: dict[str, list[int]]) -> RaidBeyond:
     """Reports in which `both` has these tails, by workload, and every other line has 1 us."""
     reports = {}
     for order in ORDERS:
@@ -60,7 +60,7 @@ def of(tails: dict[str, list[int]]) -> Beyond:
                 for seed in (1, 2, 3):
                     tail = tails[name][seed - 1] if line == BOTH else 1_000 + seed
                     reports[order, name, line, seed] = report(tail)
-    return Beyond(reports, False, {}, False, Path())
+    return RaidBeyond(reports, False, {}, False, Path())
 
 
 def test_the_verdict_follows_the_interval() -> None:
@@ -91,7 +91,7 @@ def test_the_verdict_follows_the_interval() -> None:
 
 
 def test_missing_runs_leave_it_open() -> None:
-    done = Beyond({}, False, {}, True, Path())
+    done = RaidBeyond({}, False, {}, True, Path())
     assert done.is_reached(FIFO, "uniform") is None
     assert "interrupted" in done.remarks()[0]
     assert "| uniform, both | –/–/– |" in markdown(done)

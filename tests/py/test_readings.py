@@ -12,7 +12,7 @@ from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
 from ssdlab_lab.reproduce.matrix import Results
 from ssdlab_lab.reproduce.paper import Scale
 from ssdlab_lab.reproduce.papers import PAPERS, READINGS
-from ssdlab_lab.reproduce.readings import AS_RUN, Evidence, Read, cells_by_reading
+from ssdlab_lab.reproduce.readings import AS_RUN, Evidence, PaperReadings, cells_by_reading
 from ssdlab_lab.reproduce.scoring import score
 
 QUICK, FULL = Scale(quick=True), Scale(quick=False)
@@ -190,7 +190,7 @@ def _results(name: str, out: Path) -> Results:
     return Results(cells, reports)
 
 
-def _shown(done: Reproduction, read: Read, out: Path) -> None:
+def _shown(done: Reproduction, read: PaperReadings, out: Path) -> None:
     values = json.loads((out / JSON).read_text())["other_readings"]
     assert [one["name"] for one in values["readings"]] == [one.name for one in read.outcomes]
     assert values["divided_by"] == 16

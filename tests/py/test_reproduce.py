@@ -15,7 +15,7 @@ from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.html.curves import Series
 from ssdlab.traces.trace import Requests
 from ssdlab_lab.reproduce import PAPERS, Reproduction, paper, reproduce
-from ssdlab_lab.reproduce.claims import Most, half_of, least, most, rank_correlation
+from ssdlab_lab.reproduce.claims import LargestGain, half_of, least, most, rank_correlation
 from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE, recorded_traces
 from ssdlab_lab.reproduce.curves import peak_to_mean
 from ssdlab_lab.reproduce.paper import Recording, Scale, fitting
@@ -110,9 +110,9 @@ def test_what_is_least_is_below_all_others(
 
 
 def test_the_largest_published_gain_names_its_workload() -> None:
-    assert most("reads", (None, 2.0, 7.04), ("a", "b", "c")) == [Most("reads", "c", 7.04)]
-    assert str(Most("reads", "c", 7.04)) == "7.0 % (reads of c)"
-    assert most("reads", (-1.0, -2.0), ("a", "b")) == [Most("reads", "a", -1.0)]
+    assert most("reads", (None, 2.0, 7.04), ("a", "b", "c")) == [LargestGain("reads", "c", 7.04)]
+    assert str(LargestGain("reads", "c", 7.04)) == "7.0 % (reads of c)"
+    assert most("reads", (-1.0, -2.0), ("a", "b")) == [LargestGain("reads", "a", -1.0)]
     assert most("reads", (None,), ("a",)) == []
 
 
@@ -127,7 +127,7 @@ def test_the_largest_published_gain_names_its_workload() -> None:
     ],
 )
 def test_half_of_the_gain_of_that_workload(ours: list[float | None], expected: str) -> None:
-    several = [Most("reads", "a", 50.0), Most("writes", "b", 30.0)]
+    several = [LargestGain("reads", "a", 50.0), LargestGain("writes", "b", 30.0)]
     finding = half_of(several, ours)
     assert finding.verdict == expected
     if ours == [25.0, 15.0]:

@@ -18,8 +18,8 @@ from running import ssdlab_command
 from ssdlab.config.resolve import DEFAULT_DRIVE, load_config
 from ssdlab.results.text import WIDTH, pasted
 from ssdlab.running import scale, scarce, spare_plan, trial, trial_plan
+from ssdlab.running.execution import Execution
 from ssdlab.running.fitted import totals
-from ssdlab.running.making import Making
 
 PAGES = 25_000
 
@@ -96,8 +96,8 @@ def test_a_trace_that_overwrites_nothing_decides_nothing(once: Path) -> None:
         assert number not in text
     assert [*(once.parent / "out").rglob("report.json")] == []
     asked = spare_plan.ask(once, spare_plan.bounds_of(None, None, 2.0), progress=False)
-    with Making(None, 1, None, None, False, False, False).runner(1) as runner:
-        how = Making(None, 1, None, None, False, False, False)
+    with Execution(None, 1, None, None, False, False, False).runner(1) as runner:
+        how = Execution(None, 1, None, None, False, False, False)
         planned = spare_plan.run_plan(asked, runner, how, 2, 1.0)
     assert planned.doubt.startswith("the trace overwrites nothing")
     assert dict(planned.rows())["next"] == f"ssdlab trace info {shlex.quote(str(once))}"

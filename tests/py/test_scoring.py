@@ -17,8 +17,8 @@ from ssdlab_lab.reproduce.scoring import (
     Count,
     Errors,
     Gain,
-    Met,
     Order,
+    OutcomeMatches,
     as_factor,
     centre,
     change,
@@ -138,7 +138,11 @@ def test_predictions_that_need_no_simulator() -> None:
     assert found["all alike"].near == 0
     root = math.sqrt(2)
     assert found["all alike"].error == about(((4 / root) ** 2 * root * (4 * root)) ** 0.25)
-    assert met(FOUR) == {"gain": Met(2, 1), "no change": Met(1, 1), "loss": Met(1, 0)}
+    assert met(FOUR) == {
+        "gain": OutcomeMatches(2, 1),
+        "no change": OutcomeMatches(1, 1),
+        "loss": OutcomeMatches(1, 0),
+    }
 
 
 def test_always_winning_shows_no_skill() -> None:
@@ -146,12 +150,12 @@ def test_always_winning_shows_no_skill() -> None:
     wins = gains((1.5, 9.0), (2.0, 9.0), (3.0, 9.0), (0.5, 9.0))
     assert ours(wins).direction == trivial(wins)["always better"].direction == 3
     assert ours(wins).near == 1  # 9 is the square of 3
-    assert met(wins)["loss"] == Met(1, 0)
+    assert met(wins)["loss"] == OutcomeMatches(1, 0)
     assert correlation(wins) is None
 
 
 def test_no_losses_and_no_cells() -> None:
-    assert met(gains((2.0, 2.0)))["loss"] == Met(0, 0)
+    assert met(gains((2.0, 2.0)))["loss"] == OutcomeMatches(0, 0)
     assert ours([]) == Count(0, 0, 0, None)
     assert trivial([])["all alike"] == Count(0, 0, 0, None)
     assert trivial([])["always better"] == Count(0, 0, None, None)
@@ -217,7 +221,11 @@ def test_the_score_of_tables() -> None:
     ]
     # 4 is the square of 2: near.
     assert (found.ours.cells, found.ours.direction, found.ours.near) == (2, 1, 1)
-    assert found.met == {"gain": Met(1, 1), "no change": Met(0, 0), "loss": Met(1, 0)}
+    assert found.met == {
+        "gain": OutcomeMatches(1, 1),
+        "no change": OutcomeMatches(0, 0),
+        "loss": OutcomeMatches(1, 0),
+    }
     assert [(one.title, one.count) for one in found.measures] == [("Table 1", found.ours)]
     # Base to Proposed: 2, 0.5, 1 published; 4, 1, 1 here. "Other" has no published values.
     assert found.with_proposed == Order(pairs=3, agree=2, tied=1, first=1)

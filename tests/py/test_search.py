@@ -24,8 +24,8 @@ from running import COMMAND, HANG_S, SMALL_TOML, STEADY, refused, sets, ssdlab_c
 from ssdlab.config.resolve import load_config
 from ssdlab.results.names import BEST, RUNS, SEARCH_JSON, STORAGE, TRIALS_CSV
 from ssdlab.results.search import Search
-from ssdlab.running.making import Making
-from ssdlab.running.runner import Planned, Threads, Work
+from ssdlab.running.execution import Execution
+from ssdlab.running.runner import PlannedRun, Threads, Work
 from ssdlab.searching import everything
 from ssdlab.searching.constraint import constraint_of
 from ssdlab.searching.metric import known_metrics
@@ -378,7 +378,7 @@ def test_a_search_repeats_to_the_bit_with_any_number_of_threads() -> None:
     assert not same(first, searched(sampler_seed=1))
 
 
-class Stops(Threads):
+class StoppingThreads(Threads):
     """Stops as Ctrl-C does, after so many runs."""
 
     left = 0
@@ -386,10 +386,10 @@ class Stops(Threads):
     def run(self, work: Work) -> None:
         inner, end = work.next, work.end
 
-        def following() -> Planned | None:
-            if Stops.left <= 0:
+        def following() -> PlannedRun | None:
+            if StoppingThreads.left <= 0:
                 work.interrupt()
-            Stops.left -= 1
+            StoppingThreads.left -= 1
             return inner()
 
         work.next, work.end = following, end  # type: ignore[method-assign]
@@ -402,11 +402,11 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
 ) -> None:
     design = design_search("greedy-8ch", SPACE, Goals(["waf"]), Requests(seed=1), FEW)
     how = search_options(design, sampler, trials=14, parallel=5)
-    in_part = Making(out=tmp_path / "part", progress=False, html=False)
+    in_part = Execution(out=tmp_path / "part", progress=False, html=False)
     in_whole = replace(in_part, out=tmp_path / "whole")
     whole = run_search(design, how, Threads(2), in_whole)
-    Stops.left = runs
-    part = run_search(design, how, Stops(1), in_part)
+    StoppingThreads.left = runs
+    part = run_search(design, how, StoppingThreads(1), in_part)
     assert part.interrupted
     assert len(part.trials) < 14
     again = run_search(design, how, Threads(2), in_part)

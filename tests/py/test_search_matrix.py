@@ -10,7 +10,7 @@ import search_proofs as proofs
 from ssdlab.results.intervals import paired_ratio
 from ssdlab.results.report import Report
 from ssdlab.results.search import Tried
-from ssdlab.running.making import Making
+from ssdlab.running.execution import Execution
 from ssdlab.running.runner import Threads, cores
 from ssdlab.running.simulate import run_loaded
 from ssdlab.searching.design import Case, SearchDesign
@@ -18,7 +18,13 @@ from ssdlab.searching.plan import Goals, Requests, design_search
 from ssdlab.searching.search import run_search, search_options
 from ssdlab.searching.trying import Runs
 from ssdlab_lab.reproduce.combined.choices import BASE, FIXED, ORDERS, QUICK_DIVISOR, TOGETHER
-from ssdlab_lab.reproduce.combined.outcome import USUAL, WRITES, Combined, Setting, numbers_of
+from ssdlab_lab.reproduce.combined.outcome import (
+    USUAL,
+    WRITES,
+    CombinedOutcome,
+    Setting,
+    numbers_of,
+)
 from ssdlab_lab.reproduce.combined.study import Study, answers_of, scheme_of, workload_of
 from ssdlab_lab.reproduce.command import run_cells
 from ssdlab_lab.reproduce.matrix import Cell, Workload
@@ -30,7 +36,7 @@ LIVE, LOAD = proofs.MATRIX_LIVE, 0.5
 
 def matrix(folder: Path) -> Study:
     """The quick matrix: its rates and its main comparison."""
-    empty = Combined({}, {}, {}, True, [], {}, {}, False, folder)
+    empty = CombinedOutcome({}, {}, {}, True, [], {}, {}, False, folder)
     study = Study(SCALE, folder, Threads(cores()), False, empty)
     study.sustained()
     study.main()
@@ -128,7 +134,7 @@ def test_the_best_cell_is_found_again(tmp_path: Path, monkeypatch: pytest.Monkey
             parallel=proofs.MATRIX_PARALLEL,
             sampler_seed=seed,
         )
-        done = run_search(design, how, Threads(2), Making(progress=False, html=False))
+        done = run_search(design, how, Threads(2), Execution(progress=False, html=False))
         assert done.best is not None
         tests = len(design.references) + 1
         searched = done.runs - tests * len(design.test) * len(design.test_seeds)

@@ -119,7 +119,7 @@ def test_a_bug_names_the_suite_that_catches_it(
     monkeypatch.setattr(seeded_bugs, "PATCHES", tmp_path)
     monkeypatch.setattr(sys, "argv", ["seeded_bugs.py"])
     monkeypatch.setattr(
-        seeded_bugs.OfPython, "failure", lambda _, patch, name: name * (patch.stem == "a")
+        seeded_bugs.PythonBugs, "failure", lambda _, patch, name: name * (patch.stem == "a")
     )
     assert seeded_bugs.main() == 1
     said = [line[49:] for line in capsys.readouterr().out.splitlines()]

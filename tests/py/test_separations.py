@@ -27,7 +27,7 @@ from ssdlab_lab.reproduce.separations.choices import (
     USUAL,
     VICTIMS,
     Place,
-    Played,
+    ReplayedTrace,
     closed_form,
     lines,
     places,
@@ -102,7 +102,7 @@ def test_lines_differ_in_their_separation_alone() -> None:
 
 
 def test_a_trace_has_a_device_of_its_pages() -> None:
-    played = {"sqlite": Played(Path("s.trace"), 3_200, 1_000, 2, 1)}
+    played = {"sqlite": ReplayedTrace(Path("s.trace"), 3_200, 1_000, 2, 1)}
     place = Place("sqlite", "greedy", 0.07, "dac")
     keys = scheme_of(place, False, played).keys
     assert (keys["device.blocks_per_plane"], keys["device.pages_per_block"]) == (107, 32)
@@ -113,7 +113,7 @@ def test_a_trace_has_a_device_of_its_pages() -> None:
 
 
 def test_loops_write_enough_of_a_trace() -> None:
-    of = Played.of(ROOT / "traces" / "varmail.trace.zst")
+    of = ReplayedTrace.of(ROOT / "traces" / "varmail.trace.zst")
     assert (of.requests, of.before, of.measured) == (445_811, 2, 1)
     assert of.pages == pytest.approx(699e6 / 4096, rel=0.02)
 

@@ -12,7 +12,7 @@ import pytest
 
 from nbd_client import FLUSH
 from running import HANG_S
-from served_drive import PAGE, UNIX, Served, served
+from served_drive import PAGE, UNIX, ServedDrive, served
 
 URI = "nbd+unix:///tiny?socket=drive.sock"
 PACKAGES = {
@@ -30,7 +30,7 @@ PACKAGES = {
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Served]:
+def server(tmp_path: Path) -> Iterator[ServedDrive]:
     """A server of a new drive."""
     new = ("--set", "precondition.fill=0", "--set", "precondition.overwrite=0")
     with served(*UNIX, "--state", "drive", *new, cwd=tmp_path) as server:
@@ -45,7 +45,7 @@ def need(*names: str) -> None:
             pytest.skip(f"no {name}: apt-get install {PACKAGES[name]}")
 
 
-def client(server: Served, *words: str) -> str:
+def client(server: ServedDrive, *words: str) -> str:
     """What a client prints that succeeds."""
     need(words[0])
     done = subprocess.run(
@@ -55,7 +55,7 @@ def client(server: Served, *words: str) -> str:
     return done.stdout
 
 
-def test_nbdinfo_sees_what_the_server_offers(server: Served) -> None:
+def test_nbdinfo_sees_what_the_server_offers(server: ServedDrive) -> None:
     export = json.loads(client(server, "nbdinfo", "--json", URI))["exports"][0]
     assert export["export-name"] == "tiny"
     assert export["contexts"] == ["base:allocation"]
@@ -70,7 +70,7 @@ def test_nbdinfo_sees_what_the_server_offers(server: Served) -> None:
     assert [(one["length"], one["type"]) for one in extents] == [(PAGE, 0), (size - PAGE, 3)]
 
 
-def test_nbdcopy_brings_back_what_it_has_brought(server: Served) -> None:
+def test_nbdcopy_brings_back_what_it_has_brought(server: ServedDrive) -> None:
     data = random.Random(6).randbytes(int(client(server, "nbdinfo", "--size", URI)))
     (server.folder / "in").write_bytes(data)
     client(server, "nbdcopy", "--connections=4", "--requests=16", "--flush", "in", URI)
@@ -79,7 +79,7 @@ def test_nbdcopy_brings_back_what_it_has_brought(server: Served) -> None:
     client(server, "qemu-img", "compare", "-f", "raw", "-F", "raw", "in", URI)
 
 
-def test_qemu_io_finds_its_patterns(server: Served) -> None:
+def test_qemu_io_finds_its_patterns(server: ServedDrive) -> None:
     commands = [
         "write -P 7 0 64k",
         "write -P 9 1000 3000",
@@ -103,7 +103,9 @@ def test_qemu_io_finds_its_patterns(server: Served) -> None:
 
 # Of several jobs that trim and write at random, fio 3.33 lets the first one alone write.
 @pytest.mark.parametrize("kind", ["randrw", "trimwrite"])
-def test_fio_verifies_what_it_has_written_over_four_connections(server: Served, kind: str) -> None:
+def test_fio_verifies_what_it_has_written_over_four_connections(
+    server: ServedDrive, kind: str
+) -> None:
     said = client(
         server,
         "fio",
@@ -128,7 +130,7 @@ def test_fio_verifies_what_it_has_written_over_four_connections(server: Served, 
 
 
 @contextmanager
-def as_file(server: Served) -> Iterator[Path]:
+def as_file(server: ServedDrive) -> Iterator[Path]:
     """The drive as a file."""
     need("nbdfuse")
     path = server.folder / "disk"

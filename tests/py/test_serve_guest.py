@@ -20,10 +20,10 @@ import pytest
 
 from guest import Guest, program
 from ledger import Ledger
-from mounted import Mounted
+from mounted import MountedDrive
 from recorder import Recorder, Tape, check_drive
 from running import sets
-from served_drive import PAGE, Served
+from served_drive import PAGE, ServedDrive
 
 pytestmark = pytest.mark.slow  # An emulated processor needs twenty seconds to start.
 
@@ -54,7 +54,7 @@ FILE_SYSTEMS = ("mkfs.ext4", "e2fsck", "mkfs.xfs", "xfs_repair", "mkfs.btrfs", "
 class KilledDrive:
     """A guest on a drive whose server is killed."""
 
-    def __init__(self, folder: Path, guest: Callable[[], Guest | Mounted]) -> None:
+    def __init__(self, folder: Path, guest: Callable[[], Guest | MountedDrive]) -> None:
         self.folder, self.draw = folder, random.Random(1)
         self.recorder = Recorder(
             folder / "drive.sock",
@@ -69,10 +69,10 @@ class KilledDrive:
             self.kill()
             raise
 
-    def serve(self) -> Served:
+    def serve(self) -> ServedDrive:
         """Serve the drive, which has all that it has promised."""
         words = ("--nbd", "unix:server.sock", "--state", "drive")
-        server = Served(*words, *sets(DRIVE), cwd=self.folder)
+        server = ServedDrive(*words, *sets(DRIVE), cwd=self.folder)
         check_drive(self.recorder.ledger, self.recorder.server)
         self.recorder.open()
         return server
@@ -106,7 +106,7 @@ class KilledDrive:
 
 
 @contextmanager
-def killed_drive(folder: Path, guest: Callable[[], Guest | Mounted]) -> Iterator[KilledDrive]:
+def killed_drive(folder: Path, guest: Callable[[], Guest | MountedDrive]) -> Iterator[KilledDrive]:
     """The same, which ends with the test."""
     drive = KilledDrive(folder, guest)
     with drive.recorder:
@@ -121,10 +121,10 @@ def killed_drive(folder: Path, guest: Callable[[], Guest | Mounted]) -> Iterator
 
 def guest(
     folder: Path, device: str, programs: list[Path], folders: Iterable[Path] = ()
-) -> Guest | Mounted:
+) -> Guest | MountedDrive:
     """A guest with this device."""
     if device == "mounted":
-        return Mounted(folder, programs)
+        return MountedDrive(folder, programs)
     return Guest(folder, DEVICES[device], programs, folders)
 
 

@@ -54,7 +54,7 @@ for line in sys.stdin:
 """A process that has everything loaded and forks servers: a server of its own takes a second."""
 
 
-class Forks:
+class ForkServer:
     """The process that forks servers."""
 
     def __init__(self) -> None:
@@ -77,9 +77,9 @@ class Forks:
 
 
 @pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
+def forks() -> Iterator[ForkServer]:
     """The process that forks servers."""
-    forks = Forks()
+    forks = ForkServer()
     yield forks
     forks.end()
 
@@ -173,7 +173,9 @@ class Count:
     flushes: int = 0
 
 
-def kill_drive(forks: Forks, folder: Path, seed: int, kills: int, most: int, count: Count) -> None:
+def kill_drive(
+    forks: ForkServer, folder: Path, seed: int, kills: int, most: int, count: Count
+) -> None:
     """Kill a drive so many times, each time after at most `most` requests, and check it."""
     draw = random.Random(seed)
     kind = KINDS[seed % len(KINDS)]
@@ -219,7 +221,7 @@ def wait_for(process: int, folder: Path) -> None:
         time.sleep(0.002)
 
 
-def test_a_killed_drive_has_what_it_promised(forks: Forks, tmp_path: Path) -> None:
+def test_a_killed_drive_has_what_it_promised(forks: ForkServer, tmp_path: Path) -> None:
     count = Count()
     for seed in range(len(KINDS)):
         folder = tmp_path / str(seed)
@@ -229,7 +231,7 @@ def test_a_killed_drive_has_what_it_promised(forks: Forks, tmp_path: Path) -> No
 
 
 @pytest.mark.slow  # As many kills as are asked for.
-def test_a_drive_has_what_it_promised_after_many_kills(forks: Forks, tmp_path: Path) -> None:
+def test_a_drive_has_what_it_promised_after_many_kills(forks: ForkServer, tmp_path: Path) -> None:
     count, seed = Count(), len(KINDS)
     while count.kills < KILLS:
         folder = tmp_path / str(seed)

@@ -24,7 +24,7 @@ from recorder import Line, RecordedClient, check_drive  # noqa: E402
 from running import sets  # noqa: E402
 from served_drive import DRIVE, PAGE  # noqa: E402
 from sqlite_files import Layer  # noqa: E402
-from test_serve_kills import WORN_IN, Forks, kill, wait_for  # noqa: E402
+from test_serve_kills import WORN_IN, ForkServer, kill, wait_for  # noqa: E402
 
 KILLS = int(os.environ.get("SSDLAB_KILLS", "200"))
 KILLS_OF_DATABASE = 10
@@ -90,7 +90,7 @@ def work(rows: Rows, client: RecordedClient, *, is_last: bool) -> None:
         database.close()
 
 
-def kill_under_sqlite(forks: Forks, folder: Path, seed: int, kills: int) -> Rows:
+def kill_under_sqlite(forks: ForkServer, folder: Path, seed: int, kills: int) -> Rows:
     """Kill a drive so many times under a database, and check both after each."""
     draw = random.Random(seed)
     (folder / "tiny.toml").write_text(DRIVE)
@@ -131,7 +131,7 @@ def test_sqlite_loses_no_commit_in_many_kills(tmp_path: Path) -> None:
 
 def kill_drives(folder: Path, kills: int, most: int) -> int:
     """Kill drives, each at most so many times; the commits that were made."""
-    forks, commits = Forks(), 0
+    forks, commits = ForkServer(), 0
     try:
         for seed, done in enumerate(range(0, kills, most)):
             place = folder / str(seed)

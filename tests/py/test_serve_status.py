@@ -12,7 +12,7 @@ import pytest
 import ssdlab
 from nbd_client import FLUSH
 from running import refused, ssdlab_command
-from served_drive import PAGE, UNIX, Served, served
+from served_drive import PAGE, UNIX, ServedDrive, served
 from ssdlab.results.served import MEDIA, SMART_NAMES, UNIT, smart_text, why_text
 from ssdlab.running.served import Address, Pacing, serve_drive
 
@@ -26,7 +26,7 @@ def said(*words: str, cwd: Path) -> Any:  # noqa: ANN401 - whatever is in the JS
     return json.loads(done.stdout)
 
 
-def work(server: Served, writes: int) -> None:
+def work(server: ServedDrive, writes: int) -> None:
     """Write pages here and there, several requests at a time."""
     draw, client = random.Random(3), server.client()
     for _ in range(writes // 8):

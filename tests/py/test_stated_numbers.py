@@ -20,7 +20,7 @@ from ssdlab.fleets import answer, findings, volumes
 from ssdlab.fleets.fleet import MEASURED, UNSTEADY
 from ssdlab.fleets.fleet_runs import Drive
 from ssdlab.html import cells, curves, points_plots, repeated, sweep_page
-from ssdlab.html.plot import Axis, Cells, Heat
+from ssdlab.html.plot import Axis, Cells, Heatmap
 from ssdlab.html.scale import Scale
 from ssdlab.results.points import Points
 from ssdlab.results.sweep import COLUMNS, Outcome, Sweep
@@ -85,7 +85,7 @@ def test_a_cell_is_marked_if_the_reserve_decided_at_any_of_its_points(
     points = Points.of(["a", "b", "c", "d"], keys, runs)
     x, y, _ = points.keys
     drawn = points_plots.heat(points, WAF, x, y)
-    assert isinstance(drawn, Heat)
+    assert isinstance(drawn, Heatmap)
     assert drawn.marked.tolist() == [[True, False], [False, False]]
 
 

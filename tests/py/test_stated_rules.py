@@ -31,7 +31,7 @@ from ssdlab.results.intervals import Ratio
 from ssdlab.results.report import Report
 from ssdlab.running import compare_runs, design, device, job, kept, sources, sweep_runs
 from ssdlab.running.outcomes import FORM, Outcomes
-from ssdlab.running.runner import Ended, Planned
+from ssdlab.running.runner import PlannedRun, RunEnd
 from ssdlab.store import collect, rows, verify
 from ssdlab.store.files import Entry, now
 from ssdlab.store.keys import key_of
@@ -370,7 +370,7 @@ def test_a_sweep_knows_its_traces_by_their_size(tmp_path: Path) -> None:
 def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -> None:
     place = tmp_path / "sweep"
 
-    class Full:
+    class FullFile:
         """A file on a disk with room for three more bytes."""
 
         def __init__(self, file: Any) -> None:  # noqa: ANN401 - a file
@@ -387,7 +387,7 @@ def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -
 
     with Outcomes(place, {"ssdlab": "x"}, FORM) as lines:
         lines.write("first\n")
-        lines.file = Full(lines.file)  # type: ignore[assignment]
+        lines.file = FullFile(lines.file)  # type: ignore[assignment]
         with pytest.raises(OutputError, match="No space left on device; what is done is kept"):
             lines.write("second\n")
     assert (place / FORM.lines).read_text() == "first\n"
@@ -464,17 +464,17 @@ def test_relative_imports_are_followed() -> None:
 def test_a_run_with_either_log_is_not_stored(log: str) -> None:
     looked: Any = object.__new__(kept._FilteredWork)
     looked.keeper = stub(skipped=Counter())
-    one = Planned("a", ssdlab.load_config(set={f"metrics.{log}": True}))
+    one = PlannedRun("a", ssdlab.load_config(set={f"metrics.{log}": True}))
     assert not looked._is_stored(one)
     assert looked.keeper.skipped == {kept.LOGS: 1}
-    assert looked._is_stored(Planned("b", ssdlab.load_config()))
+    assert looked._is_stored(PlannedRun("b", ssdlab.load_config()))
 
 
 def test_runs_that_are_done_are_not_lost_with_a_cluster() -> None:
     config = ssdlab.load_config()
-    one, two = (Planned(label, config) for label in ("one", "two"))
-    done = compare_runs.Finished([one, two])
-    done.take(one, Ended("completed", stub()))
+    one, two = (PlannedRun(label, config) for label in ("one", "two"))
+    done = compare_runs.FinishedRuns([one, two])
+    done.take(one, RunEnd("completed", stub()))
     done.fail_remaining("gone")
     assert done.failures == {"two": "gone"}
 
@@ -741,9 +741,9 @@ def test_unused_is_a_number_of_days(monkeypatch: pytest.MonkeyPatch) -> None:
 
     given: list[object] = []
 
-    def collected(_: object, **how: object) -> collect.Collected:
+    def collected(_: object, **how: object) -> collect.CollectResult:
         given.append(how["unused_s"])
-        return collect.Collected()
+        return collect.CollectResult()
 
     monkeypatch.setattr(of_store, "collect", collected)
     monkeypatch.setattr(of_store, "_files", lambda *_: None)

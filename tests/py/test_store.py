@@ -22,9 +22,9 @@ from ssdlab.results.report import Report
 from ssdlab.results.sweep import Sweep
 from ssdlab.running import kept, runner
 from ssdlab.running.design import design_sweep
+from ssdlab.running.execution import Execution
 from ssdlab.running.job import Job
-from ssdlab.running.making import Making
-from ssdlab.running.runner import Ended, Planned, Threads
+from ssdlab.running.runner import PlannedRun, RunEnd, Threads
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sources import sources_digest
 from ssdlab.running.sweep_runs import run_sweep
@@ -374,7 +374,7 @@ def test_a_trace_that_changes_under_a_run_is_not_stored(
     sets = FEW | of_a_kind("trace", tmp_path)
     made = runner.execute_run
 
-    def changed(*given: Any) -> Ended:  # noqa: ANN401
+    def changed(*given: Any) -> RunEnd:  # noqa: ANN401
         ended = made(*given)
         (tmp_path / "a.trace").write_text(TRACE + TRACE[-20:])
         return ended
@@ -408,7 +408,7 @@ def test_a_restored_report_has_the_names_that_are_asked_for(store: Path, tmp_pat
 # ---------------------------------------------------------------- which run comes when
 
 
-class Slow:
+class SlowRunner:
     """A runner that makes its runs one after another, each a report of nothing."""
 
     local_jobs = 1
@@ -420,7 +420,7 @@ class Slow:
     def run(self, work: runner.Work) -> None:
         while (one := work.next()) is not None:
             self.order.append(one.label)
-            work.end(one, Ended("completed", self.report))
+            work.end(one, RunEnd("completed", self.report))
 
 
 class Work:
@@ -430,14 +430,14 @@ class Work:
     html = False
     point_errors: tuple[type[Exception], ...] = ()
 
-    def __init__(self, planned: Iterator[Planned], *, ahead: bool) -> None:
+    def __init__(self, planned: Iterator[PlannedRun], *, ahead: bool) -> None:
         self.planned, self.ahead, self.stop = planned, ahead, threading.Event()
         self.ended: list[str] = []
 
-    def next(self) -> Planned | None:
+    def next(self) -> PlannedRun | None:
         return next(self.planned, None)
 
-    def callback(self, one: Planned) -> Any:  # noqa: ANN401, ARG002
+    def callback(self, one: PlannedRun) -> Any:  # noqa: ANN401, ARG002
         return lambda *_: None
 
     def interrupt(self) -> None:
@@ -446,7 +446,7 @@ class Work:
     def note(self, text: str) -> None:
         raise AssertionError(text)
 
-    def end(self, one: Planned, ended: Ended) -> None:
+    def end(self, one: PlannedRun, ended: RunEnd) -> None:
         assert ended.how == "completed"
         self.ended.append(one.label)
 
@@ -456,19 +456,19 @@ def test_runs_are_taken_ahead_only_where_that_has_no_effect(store: Path) -> None
     report = ssdlab.run(config, progress=False)
     taken: list[int] = []
 
-    def planned(seeds: range) -> Iterator[Planned]:
+    def planned(seeds: range) -> Iterator[PlannedRun]:
         for seed in seeds:
             taken.append(seed)
-            yield Planned(str(seed), Config(config.text.replace('"seed":1', f'"seed":{seed}')))
+            yield PlannedRun(str(seed), Config(config.text.replace('"seed":1', f'"seed":{seed}')))
 
     with Store(store) as opened:
-        inner = Slow(report)
+        inner = SlowRunner(report)
         work = Work(planned(range(5)), ahead=False)
-        kept.Kept(inner, opened).run(work)
+        kept.CachingRunner(inner, opened).run(work)
         assert work.ended == inner.order == [*"01234"]
-        inner = Slow(report)
+        inner = SlowRunner(report)
         work = Work(planned(range(3, 100)), ahead=False)
-        looked = kept._FilteredWork(work, made := kept.Kept(inner, opened))
+        looked = kept._FilteredWork(work, made := kept.CachingRunner(inner, opened))
         first = looked.next()
         assert first is not None
         assert (first.label, made.hits, taken[-1]) == ("5", 2, 5)
@@ -483,9 +483,9 @@ def test_what_another_process_stores_meanwhile_is_taken(
     monkeypatch.setattr("ssdlab.store.read.LOOK_S", 0)
     vary = {"run.seed": [1, 2, 3, 4]}
     with Store(store) as mine, Store(store) as theirs:
-        made = kept.Kept(Threads(1), mine)
+        made = kept.CachingRunner(Threads(1), mine)
 
-        class Racing:
+        class RacingRunner:
             local_jobs = 1
 
             def run(self, work: runner.Work) -> None:
@@ -496,9 +496,9 @@ def test_what_another_process_stores_meanwhile_is_taken(
                 work.end(one, runner.execute_run(one, work))
                 assert work.next() is None
 
-        made.inner = Racing()
+        made.inner = RacingRunner()
         design = design_sweep("greedy-8ch", vary, sets=FEW, plugs=Plugs())
-        done = run_sweep(design, made, Making(progress=False))
+        done = run_sweep(design, made, Execution(progress=False))
     assert done.completed
     assert made.hits == 3
 
@@ -508,12 +508,12 @@ def test_each_row_group_is_read_once_for_many_keys(
 ) -> None:
     read: list[Any] = []
 
-    class Counting(parquet.ParquetFile):  # type: ignore[misc]
+    class CountingFile(parquet.ParquetFile):  # type: ignore[misc]
         def read_row_group(self, *given: Any) -> Any:  # noqa: ANN401
             read.append(given)
             return super().read_row_group(*given)
 
-    counting = types.SimpleNamespace(ParquetFile=Counting)
+    counting = types.SimpleNamespace(ParquetFile=CountingFile)
     swept(store, {}, range(1, 141))
     with Store(store) as opened:
         monkeypatch.setattr(rows, "parquet", lambda: counting)

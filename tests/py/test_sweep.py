@@ -730,7 +730,7 @@ def test_the_page_of_a_long_sweep_is_written_while_it_runs(
     seen: list[str] = []
     made = runner.execute_run
 
-    def waits(one: runner.Planned, *rest: Any) -> runner.Ended:  # noqa: ANN401
+    def waits(one: runner.PlannedRun, *rest: Any) -> runner.RunEnd:  # noqa: ANN401
         """The second run ends when the page of the first one is there."""
         end = time.monotonic() + HANG_S
         while one.config["run.seed"] == 2 and not seen:

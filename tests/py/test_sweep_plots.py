@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from ssdlab.html.plot import Heat, Parallel, Plot, Stacked
+from ssdlab.html.plot import Heatmap, ParallelCoordinates, Plot, StackedBars
 from ssdlab.html.points_plots import (
     bars,
     groups,
@@ -46,11 +46,11 @@ def test_two_keys_make_heat_maps() -> None:
     several = groups(points, points.named)
     assert [one.name for one in several] == ["a", "b"]
     one = heat(points, points.metrics["waf"], x, y, several[0])
-    assert isinstance(one, Heat)
+    assert isinstance(one, Heatmap)
     assert one.cells.tolist() == [[2, 3, 4, 5], [3, 4, 5, 6], [4, 5, 6, 7]]
     assert draw_svg(one).count("<title>") == 12
     found = metric_figures(points, points.metrics["waf"])
-    assert [type(figure).__name__ for figure in found] == ["Plot", "Plot", "Heat", "Heat"]
+    assert [type(figure).__name__ for figure in found] == ["Plot", "Plot", "Heatmap", "Heatmap"]
 
 
 def test_the_front_has_what_nothing_beats() -> None:
@@ -79,7 +79,7 @@ def test_invalid_points_are_hollow_and_not_the_lowest() -> None:
         assert plot.caption.endswith(" Hollow: a warning invalidates the numbers.")
         assert draw_svg(plot).count('class="hollow"') == 1
     one = heat(points, waf, x, y)
-    assert isinstance(one, Heat)
+    assert isinstance(one, Heatmap)
     assert one.marked.tolist() == [[True, False, False], 3 * [False]]
     assert "A circle marks a cell with a point where a warning invalidates" in one.caption
     front, kept = pareto(points, waf, points.metrics["write_p99_9_ns"])
@@ -88,13 +88,13 @@ def test_invalid_points_are_hollow_and_not_the_lowest() -> None:
     assert kept[0] != 0
     assert "Hollow" in front.caption
     lines = parallel(points, waf)
-    assert isinstance(lines, Parallel)
+    assert isinstance(lines, ParallelCoordinates)
     best = [name for name, _, tone in lines.lines if tone == 0]
     assert len(best) == 1
     assert not best[0].startswith("0: ")
     assert [name for name, *_ in lines.lines if "(invalid)" in name] == ["0: 2.000 (invalid)"]
     drawn = bars(points, waf)
-    assert isinstance(drawn, Stacked)
+    assert isinstance(drawn, StackedBars)
     assert [label for label, _ in drawn.rows] == ["0 (invalid)", *"12345"]
     assert "Coloured: the 1 valid one with the lowest" in lines.caption
     none = replace(points, why_invalid=tuple(6 * [why]))

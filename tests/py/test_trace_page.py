@@ -12,7 +12,7 @@ import ssdlab
 from running import ROOT, SMALL, nothing_left, refused, ssdlab_command
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.page import flatten
-from ssdlab.html.plot import Curve, Missing, Plot
+from ssdlab.html.plot import Curve, MissingPlot, Plot
 from ssdlab.html.run_page import run_page
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
@@ -72,7 +72,7 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
     trace = tmp_path / "one.trace"
     trace.write_text(HEAD.format(1, 0, "Q", "R", 8, 8))
     one = ssdlab.Trace(trace).info()
-    missing = {figure.key for figure in trace_figures([one]) if isinstance(figure, Missing)}
+    missing = {figure.key for figure in trace_figures([one]) if isinstance(figure, MissingPlot)}
     assert missing == {"updates", "updates-time", "hot", "gaps", "idle", "bursts"}
     page = trace_page([one])
     assert "The trace has a single request." in page

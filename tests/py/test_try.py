@@ -25,8 +25,8 @@ from ssdlab.results.lifetime import Interval, Lifetime
 from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.results.trial import Form, Trial
 from ssdlab.running import scale, trial, trial_plan
-from ssdlab.running.compare_runs import Finished, run_into
-from ssdlab.running.runner import Planned
+from ssdlab.running.compare_runs import FinishedRuns, run_into
+from ssdlab.running.runner import PlannedRun
 
 if TYPE_CHECKING:
     from ssdlab.results.report import Report
@@ -403,7 +403,7 @@ def test_a_capacity_that_is_set_is_that_of_the_drive(trace: Path) -> None:
 def test_no_run_is_made_twice(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
-    def noted(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
+    def noted(planned: Sequence[PlannedRun], *others: Any) -> FinishedRuns:  # noqa: ANN401
         made.extend(run.config.text for run in planned)
         return run_into(planned, *others)
 
@@ -433,7 +433,7 @@ def test_the_timed_device_is_the_nearest_that_was_measured(
 ) -> None:
     made: list[int] = []
 
-    def batch(_: object, planned: list[Planned], *__: object) -> Any:  # noqa: ANN401
+    def batch(_: object, planned: list[PlannedRun], *__: object) -> Any:  # noqa: ANN401
         (run,) = planned
         waf = wafs[len(made)]
         made.append(run.config["device.user_pages"] + run.config["device.blocks_per_plane"])
@@ -441,9 +441,9 @@ def test_the_timed_device_is_the_nearest_that_was_measured(
         return SimpleNamespace(reports={} if waf is None else {"greedy": report})
 
     plan = trial_plan.plan_trial(trace, policies=FEW, progress=False)
-    devices: list[scale.Small] = []
+    devices: list[scale.ScaledDevice] = []
 
-    def device(drive: ssdlab.Config, pages: int, provision: float = 0.145) -> scale.Small:
+    def device(drive: ssdlab.Config, pages: int, provision: float = 0.145) -> scale.ScaledDevice:
         of = scale.functional_device(drive, pages)
         keys = {**of.keys, "device.over_provisioning": provision}
         devices.append(replace(of, keys=keys))
@@ -498,9 +498,9 @@ def test_a_trial_that_timeout_ends_is_kept(trace: Path, tmp_path: Path) -> None:
 def test_an_interrupt_within_a_timed_run_tells_nothing_of_the_drive(
     batch: int, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    timed: list[Sequence[Planned]] = []
+    timed: list[Sequence[PlannedRun]] = []
 
-    def cut(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
+    def cut(planned: Sequence[PlannedRun], *others: Any) -> FinishedRuns:  # noqa: ANN401
         done = run_into(planned, *others)
         if planned[0].config["run.mode"] == "timed":
             timed.append(planned)
@@ -544,7 +544,7 @@ def test_an_interrupt_within_a_timed_run_tells_nothing_of_the_drive(
 def test_an_interrupt_between_seeds_leaves_no_verdict_on_one_of_them(
     first: bool, answer: str, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
+    def cut(planned: Sequence[PlannedRun], *others: Any) -> FinishedRuns:  # noqa: ANN401
         done = run_into(planned, *others)
         seed = max(one.seed or 0 for one in planned)
         if seed > 1:
@@ -573,9 +573,9 @@ def test_an_interrupt_between_seeds_leaves_no_verdict_on_one_of_them(
 def test_an_interrupt_before_anything_has_settled_leaves_no_verdict(
     trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batches: list[Sequence[Planned]] = []
+    batches: list[Sequence[PlannedRun]] = []
 
-    def cut(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
+    def cut(planned: Sequence[PlannedRun], *others: Any) -> FinishedRuns:  # noqa: ANN401
         done = run_into(planned, *others)
         batches.append(planned)
         done.interrupted = len(batches) == 2

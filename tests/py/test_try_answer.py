@@ -147,15 +147,15 @@ def run(p99_9: float | None, p99_99: float | None = None) -> Any:  # noqa: ANN40
     return SimpleNamespace(latency=latency, device=device, config={"host.mode": "open"})
 
 
-class Timed(Comparison):
+class TimedComparison(Comparison):
     """Timed runs whose numbers are their labels."""
 
     def summary(self) -> str:
         return f"latencies of {', '.join(self.reports)}"
 
 
-def timed(by_seed: dict[str, dict[int, Any]]) -> Timed:
-    return Timed({label: runs[1] for label, runs in by_seed.items()}, repetitions=by_seed)
+def timed(by_seed: dict[str, dict[int, Any]]) -> TimedComparison:
+    return TimedComparison({label: runs[1] for label, runs in by_seed.items()}, repetitions=by_seed)
 
 
 def a_trial(**changes: object) -> Trial:
@@ -491,7 +491,7 @@ def test_each_timed_policy_is_judged_by_its_own_runs(
 
 
 @dataclass(frozen=True)
-class Warned:
+class WarnedRun:
     """A run with warnings, of which the first ones invalidate it."""
 
     warnings: tuple[str, ...]
@@ -514,7 +514,7 @@ def test_thirds_of_whole_loops_may_differ_and_other_invalid_runs_have_no_latency
         ((thirds, nothing), 2, (nothing,), "(not in steady state)", "(no GC happened)"),
         (("a note",), 0, ("a note",), "", ""),
     ):
-        one: Any = Warned(warnings, invalidating)
+        one: Any = WarnedRun(warnings, invalidating)
         assert doubt_of({1: one}) == before
         timed = Comparison({"a": one}, repetitions={"a": {1: one, 2: one}})
         done = timed_doubts.in_whole_loops(timed)

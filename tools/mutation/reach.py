@@ -50,7 +50,7 @@ context = ${{SSDLAB_TEST-}}
 
 
 @dataclass
-class Reached:
+class FileReach:
     """What one file of tests runs."""
 
     file: str
@@ -82,10 +82,10 @@ class Tests:
             path: Counter(re.findall(r"\w+", f"{path.stem} {path.read_text(encoding='utf-8')}"))
             for path in files
         }
-        self._reached: dict[Path, Reached] = {}
+        self._reached: dict[Path, FileReach] = {}
         for path in sorted(files):
             cache = self._kept(path)
-            reach = Reached(**json.loads(cache.read_text())) if cache.exists() else None
+            reach = FileReach(**json.loads(cache.read_text())) if cache.exists() else None
             if reach and reach.is_of(root):
                 self._reached[path] = reach
 
@@ -96,7 +96,7 @@ class Tests:
         """Whether all of them are measured."""
         return len(self._reached) == len(self._words)
 
-    def in_turn(self, module: str, until: float) -> Iterator[list[Reached]]:
+    def in_turn(self, module: str, until: float) -> Iterator[list[FileReach]]:
         """Those that are measured, and then the others one by one: those first that name `module`.
 
         None is measured after a time of the clock. Exit if one fails.
@@ -115,7 +115,7 @@ class Tests:
             yield [reach]
 
 
-def _measure(root: Path, work: Path, test: Path) -> Reached:
+def _measure(root: Path, work: Path, test: Path) -> FileReach:
     folder = work / "coverage" / test.stem
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -144,7 +144,7 @@ def _measure(root: Path, work: Path, test: Path) -> Reached:
     print(f"{file}: {len(seconds)} tests, {sum(seconds.values()):.0f} s", flush=True)
     lines = _lines(root, folder)
     sources = {name: _digest(root / name) for name in [file, *sorted(lines)]}
-    return Reached(file, dict(seconds), lines, sources)
+    return FileReach(file, dict(seconds), lines, sources)
 
 
 def _lines(root: Path, folder: Path) -> dict[str, dict[str, list[str]]]:
@@ -165,7 +165,7 @@ def _lines(root: Path, folder: Path) -> dict[str, dict[str, list[str]]]:
 
 
 def tests_of(
-    reaches: list[Reached], file: str, lines: set[int], most_s: float
+    reaches: list[FileReach], file: str, lines: set[int], most_s: float
 ) -> tuple[list[str], float]:
     """Tests that run one of the lines, the quickest file first, and how long they take.
 

@@ -96,7 +96,7 @@ def order_of(ratio: Row) -> str:
     return "higher" if low > 1 else "not distinguishable"
 
 
-class Several:
+class RunsFolder:
     """Files of several runs in one folder."""
 
     def __init__(self, folder: Path, findings: Findings) -> None:

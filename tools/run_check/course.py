@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .checks import Checks, batches, half_width
 from .flash_numbers import FlashNumbers
-from .history import Before, Steps
+from .history import PrefixSums, Steps
 from .inputs import UnreadableError
 from .operations import Operations
 from .requests import Requests
@@ -86,8 +86,8 @@ class Course:
         self.since = self.report.whole("time.measured_from")
         self.end = self.since + self.report.whole("time.simulated")
         history = operations.history
-        self.counted = {key: Before(steps) for key, steps in history.counted.items()}
-        self.used, self.free = Before(history.used), Before(history.free)
+        self.counted = {key: PrefixSums(steps) for key, steps in history.counted.items()}
+        self.used, self.free = PrefixSums(history.used), PrefixSums(history.free)
         log = requests.log
         completions = [
             (kind, time, latency)
@@ -114,7 +114,7 @@ class Course:
             if kind in arrivals and number >= requests.first_measured:
                 arrivals[kind].append((arrival, table["pages"][number]))
         self.arrived = {kind: Moments(events) for kind, events in arrivals.items()}
-        self.inside = Before(in_system)
+        self.inside = PrefixSums(in_system)
 
     def check(self, folder: Path) -> None:
         """Compare both files, and what is judged from them."""

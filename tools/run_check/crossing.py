@@ -13,7 +13,7 @@ WITH_HOST = ("host", "rmw", "parity", "remap", "reconstruct", "rebuild")
 """Causes whose pages cross as those of the host do."""
 
 
-class Read(NamedTuple):
+class CopyRead(NamedTuple):
     """The read of a copy."""
 
     channel: int
@@ -82,7 +82,7 @@ class Crossing:
         is_computable = fixed and has_no_retries and serial and self.path != "copyback"
         self.times = Times(report) if is_computable else None
         self.slots = report.get("config.controller.buffers") if self.path != "copyback" else None
-        self.reads: dict[tuple[int, int], list[Read]] = defaultdict(list)
+        self.reads: dict[tuple[int, int], list[CopyRead]] = defaultdict(list)
         self.held: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self.counts: dict[str, int] = defaultdict(int)
         self.local = 0
@@ -107,11 +107,11 @@ class Crossing:
         # Of a page with several owners a copy may name another one.
         sources = self.reads[-1 if self.shares else op.lpn, op.sequence]
         if op.kind == "read":
-            sources.append(Read(op.channel, unit, op.start, op.end))
+            sources.append(CopyRead(op.channel, unit, op.start, op.end))
         elif sources:
             self._program(op, unit, sources.pop(0))
 
-    def _program(self, op: Op, unit: tuple[int, ...], read: Read) -> None:
+    def _program(self, op: Op, unit: tuple[int, ...], read: CopyRead) -> None:
         """Look at the program of a copy that was read by `read`."""
         if self.slots is not None:
             self.held[read.channel] += [(read.start, 1), (op.end, -1)]

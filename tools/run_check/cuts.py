@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from .checkpoints import Checkpoints
-from .durable import Durable
+from .durable import DurableWrites
 from .inputs import POWER, Findings, Op, Report
 from .owners_cuts import OwnersUnderCuts
 from .power import Mount, Plane, Power
@@ -27,7 +27,7 @@ class Cuts:
         self.flash, self.power, self.findings = flash, power, findings
         self.geometry = flash.geometry
         self.checkpoints = Checkpoints(flash.geometry, findings)
-        self.durable = Durable(flash.requests, report, power, findings)
+        self.durable = DurableWrites(flash.requests, report, power, findings)
         self.left = list(reversed(power.mounts))
         self.mounted_at = 0
         self.torn: set[int] = set()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .requests import Requests
 
 
-class Durable:
+class DurableWrites:
     """Writes by the time from which they are durable.
 
     Without a write buffer that is their completion. With a volatile one it is that of an FUA write,

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 
 from .checks import Checks, ratio
-from .history import COPIES, Before
+from .history import COPIES, PrefixSums
 from .inputs import CAUSES, Geometry
 from .operations import Operations
 from .requests import Requests
@@ -115,13 +115,13 @@ class FlashNumbers:
         checks, history = self.checks, self.history
         if not self._is_free_of_trouble():
             return
-        used_pages = Before(history.used)
+        used_pages = PrefixSums(history.used)
         first = history.programmed_at_first
         if not self.operations.power.cuts:
             low = first + used_pages.at(self.end)
             high = first + used_pages.at(self.end + 1)
             checks.within("space", "device.used_pages", min(low, high), max(low, high))
-        free_blocks = Before(history.free)
+        free_blocks = PrefixSums(history.free)
         blocks = checks.number("device.blocks")
         low, high = sorted(blocks + free_blocks.at(time) for time in (self.end, self.end + 1))
         lowest = blocks + free_blocks.least(self.since, self.end)

@@ -29,7 +29,7 @@ class Steps:
         return times, [0, *accumulate(self.changes[time] for time in times)]
 
 
-class Before:
+class PrefixSums:
     """Answers what a `Steps` had added up to before an instant."""
 
     def __init__(self, steps: Steps) -> None:

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from typing import TypeAlias
 
-from .durable import Durable
+from .durable import DurableWrites
 from .inputs import POWER, REPORT, Op, Report
 from .owners import Owners, Version
 from .power import Mount
@@ -85,7 +85,7 @@ class OwnersUnderCuts(Owners):
             elif kind == "copy":
                 self._put(page, self._current(sources[i]), time, number)
 
-    def cut(self, mount: Mount, durable: Durable) -> None:
+    def cut(self, mount: Mount, durable: DurableWrites) -> None:
         """Power is cut: find what every LPN may hold now, and what is admitted again."""
         cut = mount.cut
         self._admit(cut)

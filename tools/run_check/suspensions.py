@@ -19,7 +19,7 @@ COLLECTION = ("gc", "wear", "metadata")
 
 
 @dataclass
-class Suspended:
+class SuspendedOp:
     """A program or erase, those that run with it, and the reads inside."""
 
     ops: list[Op]
@@ -54,7 +54,7 @@ class Suspensions:
             "program": report.whole("config.timing.program_ns", 0),
             "erase": report.whole("config.timing.erase_ns", 0),
         }
-        self.units: dict[Any, Suspended] = {}
+        self.units: dict[Any, SuspendedOp] = {}
         self.counts: Counter[str] = Counter()
         """Suspensions in the measurement, by the cause of the operation."""
         self.unsure: Counter[str] = Counter()
@@ -80,7 +80,7 @@ class Suspensions:
             self._check(self.units.pop(key))
         # A cut in the instant in which the array begins leaves no array time in the log.
         if op.kind in self.kinds and (op.array_start >= 0 or op.cut):
-            self.units[key] = Suspended([op])
+            self.units[key] = SuspendedOp([op])
         return False
 
     def finish(self) -> None:
@@ -88,7 +88,7 @@ class Suspensions:
         while self.units:
             self._check(self.units.popitem()[1])
 
-    def _check(self, outer: Suspended) -> None:
+    def _check(self, outer: SuspendedOp) -> None:
         first, groups = outer.ops[0], outer.groups()
         place = f"{OPS}:{first.line}"
         free_at = start = first.array_start if first.array_start >= 0 else first.end
@@ -139,11 +139,11 @@ class Suspensions:
             message = f"at most {self.limit} suspensions"
             self.findings.add("suspension", place, message, len(groups) + empty)
 
-    def _may_wait(self, outer: Suspended, time: int) -> bool:
+    def _may_wait(self, outer: SuspendedOp, time: int) -> bool:
         """Tell whether a read may have suspended an operation at `time` and be gone."""
         return self.requests.are_under_way(time, {op.request for op in outer.ops})
 
-    def _count(self, outer: Suspended, count: int, uncertain: int) -> None:
+    def _count(self, outer: SuspendedOp, count: int, uncertain: int) -> None:
         """Count suspensions of an operation and of those that run with it."""
         for op in outer.ops:
             self.counts[op.cause] += count

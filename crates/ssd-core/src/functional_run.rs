@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::ftl::Ftl;
-use crate::host::ahead::Ahead;
+use crate::host::ahead::Lookahead;
 use crate::host::copy;
 use crate::host::device::DeviceError;
 use crate::host::drive::{DriveError, Outcome, Progress};
@@ -83,7 +83,7 @@ impl FunctionalRun {
         source: &mut dyn Source,
         watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Outcome, DriveError> {
-        let mut ahead = Ahead::new();
+        let mut ahead = Lookahead::new();
         for id in 0u64.. {
             let f = &mut self.machine;
             let request = loop {

@@ -1,6 +1,6 @@
 //! A simulation from its settings to its report.
 
-use crate::executor::{HostError, Machine, PhaseMeasured};
+use crate::executor::{HostError, Machine, PhaseMeasurements};
 use crate::fs::{Cause, PAGE};
 use crate::settings::HostSettings;
 use crate::workload::{Workload, op_name};
@@ -9,7 +9,7 @@ use ssd_core::metrics::counters::Cause as DriveCause;
 use ssd_core::metrics::histogram::Histogram;
 use ssd_kv::ReadOptions;
 use ssd_trace::config::RunConfig;
-use ssd_trace::keys::{KeyOp, Wanted};
+use ssd_trace::keys::{KeyOp, StreamParameters};
 
 /// Version of the form of the report.
 const VERSION: u32 = 1;
@@ -44,7 +44,7 @@ pub fn simulate(
     keep_going: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, HostError> {
     settings.check().map_err(HostError::Refused)?;
-    let parameters = Wanted {
+    let parameters = StreamParameters {
         records: settings.records,
         operations: settings.operations,
         value_bytes: Some(settings.value_bytes),
@@ -53,7 +53,7 @@ pub fn simulate(
     };
     let workload = match *origin {
         Origin::Named("mixgraph") => {
-            Workload::named("mixgraph", &Wanted { value_bytes: None, ..parameters })
+            Workload::named("mixgraph", &StreamParameters { value_bytes: None, ..parameters })
         }
         Origin::Named(name) => Workload::named(name, &parameters),
         Origin::Traced(name, text) => Workload::traced(name, text),
@@ -117,7 +117,7 @@ fn own_programs(programs: impl Fn(DriveCause) -> u64) -> Vec<(String, u64)> {
     pairs.filter(|pair| pair.1 > 0).collect()
 }
 
-fn phase_report(phase: &PhaseMeasured) -> Value {
+fn phase_report(phase: &PhaseMeasurements) -> Value {
     let operations: u64 = phase.latencies.iter().map(Histogram::count).sum();
     let span = phase.end_ns - phase.start_ns;
     let latencies: Map<String, Value> = (KeyOp::ALL.iter().zip(&phase.latencies))

@@ -1,7 +1,7 @@
 //! The operations of the clients: streams of `ssd_trace::keys`, as keys and values of the store.
 
 use ssd_core::rng::Stream as Random;
-use ssd_trace::keys::{KeyOp, KeyRequest, Stream, Wanted, db_bench, stream, ycsb};
+use ssd_trace::keys::{KeyOp, KeyRequest, Stream, StreamParameters, db_bench, stream, ycsb};
 
 /// One phase: a name and its operations.
 pub struct Phase {
@@ -72,9 +72,9 @@ impl Workload {
     ///
     /// # Errors
     /// There is no such workload, or its parameters do not suit it.
-    pub fn named(name: &str, parameters: &Wanted) -> Result<Workload, String> {
+    pub fn named(name: &str, parameters: &StreamParameters) -> Result<Workload, String> {
         let name = stream_name(name);
-        let phase = |name: &str, parameters: &Wanted| {
+        let phase = |name: &str, parameters: &StreamParameters| {
             let operations = stream(name, parameters).map_err(|error| {
                 format!("{error}; and mixgraph, ycsb-load, ycsb-a to ycsb-f, or a file")
             })?;
@@ -87,8 +87,12 @@ impl Workload {
         if needs_records(&name) {
             let fill = if name.starts_with("ycsb") { "ycsb:load" } else { "db_bench:fillseq" };
             let value_bytes = parameters.value_bytes.or(Some(100));
-            let fills =
-                Wanted { operations: parameters.records, value_bytes, keys: None, ..*parameters };
+            let fills = StreamParameters {
+                operations: parameters.records,
+                value_bytes,
+                keys: None,
+                ..*parameters
+            };
             phases.push(phase(fill, &fills)?);
         }
         Ok(Workload { phases, values: Values::default() })

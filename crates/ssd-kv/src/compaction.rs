@@ -15,11 +15,11 @@ use crate::options::{Options, ReadOptions};
 use crate::policy::{BlockEvent, Policy};
 use crate::table::{TableIter, TableOptions, TableWriter, Tables};
 use crate::version::LevelIter;
-use crate::version::pick::Picked;
+use crate::version::pick::CompactionInputs;
 use crate::version::set::VersionSet;
 use crate::vfs::Files;
 use drop_rule::{DropRule, OutputLimit};
-use reusing::Reusing;
+use reusing::ReuseState;
 use std::sync::Arc;
 pub(crate) use unchanged::Loss;
 use watch::Watch;
@@ -48,13 +48,13 @@ pub(crate) enum Progress {
 
 /// A compaction in progress.
 pub(crate) struct Compaction {
-    pub(crate) picked: Picked,
+    pub(crate) picked: CompactionInputs,
     merge: Merge,
     rule: DropRule,
     limit: OutputLimit,
     /// If the policy watches and no blocks are reused.
     watch: Option<Watch>,
-    reusing: Option<Reusing>,
+    reusing: Option<ReuseState>,
     open: Option<Output>,
     done: Vec<NewFile>,
     /// Bytes that were built for the finished outputs.
@@ -92,7 +92,7 @@ impl Output {
 impl Compaction {
     /// Begin a compaction; it may drop hidden entries whose sequence numbers are not above `oldest_view`.
     pub(crate) fn begin(
-        picked: Picked,
+        picked: CompactionInputs,
         oldest_view: u64,
         context: &CompactionContext<'_>,
     ) -> Result<Compaction> {
@@ -125,7 +125,7 @@ impl Compaction {
             rule: DropRule::new(&picked, oldest_view),
             limit: OutputLimit::new(&picked, context.options.max_file_size),
             watch: (context.policy.watches() && page.is_none()).then(|| Watch::new(levels.clone())),
-            reusing: page.map(|page| Reusing::new(page, levels)),
+            reusing: page.map(|page| ReuseState::new(page, levels)),
             picked,
             merge,
             open: None,

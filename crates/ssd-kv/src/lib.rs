@@ -23,8 +23,8 @@ mod version;
 pub mod vfs;
 
 pub use db::{
-    Backlog, Db, DbIter, LevelStats, LockedIter, NextWork, ReadView, Repaired, ReuseStats, Stats,
-    TableInfo, Verified, WriteRoom, destroy, dump, repair,
+    Backlog, Db, DbIter, LevelStats, LockedIter, NextWork, ReadView, RepairResult, ReuseStats,
+    Stats, TableInfo, VerifyResult, WriteRoom, destroy, dump, repair,
 };
 pub use error::{Error, Result};
 pub use format::batch::{Change, WriteBatch};

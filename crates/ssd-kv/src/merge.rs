@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::format::key;
-use crate::memtable::{Locked, MemIter, MemTable, Spot};
+use crate::memtable::{EntryLocation, Locked, MemIter, MemTable};
 use crate::table::TableIter;
 use crate::version::LevelIter;
 use std::cmp::Ordering;
@@ -159,7 +159,7 @@ impl Merge {
     }
 
     /// A copy of the value at `spot`.
-    pub(crate) fn copied(&self, spot: Spot) -> Vec<u8> {
+    pub(crate) fn copied(&self, spot: EntryLocation) -> Vec<u8> {
         Locked::new(&self.tables).value(spot).to_vec()
     }
 
@@ -307,7 +307,7 @@ impl LockedMerge<'_> {
 
     /// The location of the entry, if it is in a memtable: its value can be read there after further moves.
     #[inline]
-    pub(crate) fn spot(&self) -> Option<Spot> {
+    pub(crate) fn spot(&self) -> Option<EntryLocation> {
         match self.order.source() {
             Source::Memory(iter) => Some(iter.spot()),
             Source::Table(_) | Source::Level(_) => None,
@@ -324,7 +324,7 @@ impl LockedMerge<'_> {
 
     /// The value of the entry at `spot`.
     #[inline]
-    pub(crate) fn value_at(&self, spot: Spot) -> &[u8] {
+    pub(crate) fn value_at(&self, spot: EntryLocation) -> &[u8] {
         self.locked.value(spot)
     }
 

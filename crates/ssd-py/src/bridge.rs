@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use ssd_core::config::Metrics;
 use ssd_run::logs::Logs;
 use ssd_run::{Caller, ClockReading, RunLog, Stage};
-use ssd_trace::Kept;
+use ssd_trace::TraceCache;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) struct Bridge {
     /// Where the logs go; `None`: they are not written.
     pub(crate) folder: Option<PathBuf>,
     /// Where traces are kept for later runs.
-    pub(crate) traces: Option<Arc<Kept>>,
+    pub(crate) traces: Option<Arc<TraceCache>>,
     started: Instant,
     /// What a signal handler or the callback raised.
     pub(crate) raised: Option<PyErr>,
@@ -61,7 +61,7 @@ impl Caller for Bridge {
         }
     }
 
-    fn traces(&self) -> Option<Arc<Kept>> {
+    fn traces(&self) -> Option<Arc<TraceCache>> {
         self.traces.clone()
     }
 

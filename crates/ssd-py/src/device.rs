@@ -2,7 +2,7 @@
 
 use crate::bridge::Bridge;
 use crate::finished::Finished;
-use crate::policies::{Policies, Said};
+use crate::policies::{Policies, PolicyArgument};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
@@ -157,7 +157,7 @@ impl Device {
     /// An erased device of a resolved configuration (JSON); `policies` as in `run`.
     #[new]
     #[pyo3(signature = (config, *, policies=Vec::new()))]
-    fn new(py: Python<'_>, config: &str, policies: Vec<Said>) -> PyResult<Device> {
+    fn new(py: Python<'_>, config: &str, policies: Vec<PolicyArgument>) -> PyResult<Device> {
         let config: RunConfig = crate::parsed("config", config)?;
         if foresees(&config.alloc.separation) {
             return Err(refused(UNFORESEEN.into()));

@@ -24,7 +24,7 @@ pub(crate) struct Finished {
 
 impl Finished {
     /// Without trace and policies.
-    pub(crate) fn of(done: ssd_run::Finished) -> Finished {
+    pub(crate) fn of(done: ssd_run::FinishedRun) -> Finished {
         let (ending, message) = match done.ending {
             Ending::Completed => ("completed", String::new()),
             Ending::Interrupted => ("interrupted", String::new()),

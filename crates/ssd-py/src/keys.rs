@@ -3,7 +3,7 @@
 use crate::traces::refused;
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use ssd_trace::keys::{Stream, Wanted, stream, ycsb::Keys};
+use ssd_trace::keys::{Stream, StreamParameters, stream, ycsb::Keys};
 use std::sync::Mutex;
 
 /// Operation (index into read, insert, update, read-modify-write, scan, delete), key, bytes of the value
@@ -33,7 +33,7 @@ impl KeyStream {
         seed: u64,
     ) -> PyResult<KeyStream> {
         let keys = keys.map(Keys::named).transpose().map_err(|error| refused(&error))?;
-        let parameters = Wanted { records, operations, value_bytes, keys, seed };
+        let parameters = StreamParameters { records, operations, value_bytes, keys, seed };
         let stream = stream(name, &parameters).map_err(|error| refused(&error))?;
         Ok(KeyStream(Mutex::new(stream)))
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(
     folder: Option<PathBuf>,
     commit: Option<String>,
     audit_every: u64,
-    policies: Vec<policies::Said>,
+    policies: Vec<policies::PolicyArgument>,
     device: Option<&Device>,
     traces: Option<&Traces>,
 ) -> PyResult<Finished> {

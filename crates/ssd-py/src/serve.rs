@@ -5,21 +5,21 @@ use crate::device::refused;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use ssd_serve::pace::{Pacing, Scale};
-use ssd_serve::session::{Address, Audience, Order, Ready, Summary, serve as serve_drive};
+use ssd_serve::session::{Address, Audience, Order, ReadyReport, Summary, serve as serve_drive};
 use ssd_serve::state::StateError;
-use ssd_serve::why::{Past, why};
+use ssd_serve::why::{ServedFolder, why};
 use ssd_trace::config::RunConfig;
 use std::path::PathBuf;
 
 /// What Python hears of a session and asks, and the first exception that it raised.
-struct Hearing {
+struct PyAudience {
     ready: Py<PyAny>,
     asks: Py<PyAny>,
     hear: Py<PyAny>,
     raised: Option<PyErr>,
 }
 
-impl Hearing {
+impl PyAudience {
     fn value<T>(&mut self, called: PyResult<T>) -> Option<T> {
         match called {
             Ok(value) => Some(value),
@@ -35,8 +35,8 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("a report is JSON")
 }
 
-impl Audience for Hearing {
-    fn ready(&mut self, ready: &Ready) {
+impl Audience for PyAudience {
+    fn ready(&mut self, ready: &ReadyReport) {
         let called = Python::attach(|py| self.ready.call1(py, (json(ready),)).map(drop));
         self.value(called);
     }
@@ -76,8 +76,8 @@ pub(crate) fn served_why(
 ) -> PyResult<String> {
     let config: RunConfig = crate::parsed("config", config)?;
     let past = match generation {
-        Some(generation) => Past::State(folder, generation),
-        None => Past::Recording(folder),
+        Some(generation) => ServedFolder::State(folder, generation),
+        None => ServedFolder::Recording(folder),
     };
     let mut bridge = Bridge::new(progress);
     let report = py.detach(|| why(&config, &past, id, &mut bridge));
@@ -129,7 +129,7 @@ pub(crate) fn serve(
     let pacing = Pacing { scale, is_late_allowed, polls };
     let order = Order { address, state, record, pacing, most_log, name, temporary, commit };
     let mut bridge = Bridge::new(progress);
-    let mut hearing = Hearing { ready, asks, hear, raised: None };
+    let mut hearing = PyAudience { ready, asks, hear, raised: None };
     let done = py.detach(|| serve_drive(&config, &order, &mut bridge, &mut hearing));
     if let Some(error) = hearing.raised {
         return Err(error);

@@ -9,7 +9,7 @@ use ssd_run::fit;
 use ssd_trace::Totals;
 use ssd_trace::config::RunConfig;
 use ssd_trace::info::{Collector, Options};
-use ssd_trace::raw::{Stopped, each_request, file_name};
+use ssd_trace::raw::{ReadingError, each_request, file_name};
 
 /// Statistics of the trace that a resolved configuration (JSON) names, as JSON.
 ///
@@ -43,11 +43,11 @@ pub(crate) fn trace_info(
                 Err(error) => Err(of_file(error)),
             },
             // The collector has only requests that precede what reading refuses.
-            Err(Stopped::Refused(error)) => {
+            Err(ReadingError::Refused(error)) => {
                 let failed = failed.or_else(|| collector.finish().err());
                 Err(failed.map_or_else(|| refused(&error), of_file))
             }
-            Err(Stopped::Interrupted) => Ok(None),
+            Err(ReadingError::Interrupted) => Ok(None),
         }
     })?;
     let (reading, info) = read;

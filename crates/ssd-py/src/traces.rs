@@ -9,7 +9,7 @@ use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
 use ssd_trace::Step;
 use ssd_trace::config::RunConfig;
-use ssd_trace::raw::{Reading, Stopped, each_request};
+use ssd_trace::raw::{Reading, ReadingError, each_request};
 use ssd_trace::write::{
     Allow, ConvertError, Counts, Options, Target, WriteError, convert, convert_trace, merge_traces,
     split_trace,
@@ -297,8 +297,8 @@ pub(crate) fn trace_requests<'py>(
         });
         match read {
             Ok(_) => Ok(Some(columns)),
-            Err(Stopped::Refused(error)) => Err(refused(&error)),
-            Err(Stopped::Interrupted) => Ok(None),
+            Err(ReadingError::Refused(error)) => Err(refused(&error)),
+            Err(ReadingError::Interrupted) => Ok(None),
         }
     })?;
     Ok((

@@ -3,20 +3,20 @@
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use ssd_trace::Kept;
+use ssd_trace::TraceCache;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Traces that have been read, kept in memory for later runs, up to a bound.
 #[pyclass(frozen, module = "ssdlab._core")]
-pub(crate) struct Traces(pub(crate) Arc<Kept>);
+pub(crate) struct Traces(pub(crate) Arc<TraceCache>);
 
 #[pymethods]
 impl Traces {
     #[new]
     fn new(bound_bytes: u64) -> Traces {
-        Traces(Arc::new(Kept::new(bound_bytes, seconds)))
+        Traces(Arc::new(TraceCache::new(bound_bytes, seconds)))
     }
 
     /// How often a file was read in order to keep it.

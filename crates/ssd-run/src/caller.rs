@@ -5,7 +5,7 @@ use ssd_core::ftl::reclaim::UnitRecord;
 use ssd_core::sim::logs::operations::{OpRecord, StateRow};
 use ssd_core::sim::logs::power::PowerRecord;
 use ssd_core::sim::logs::requests::RequestRecord;
-use ssd_trace::Kept;
+use ssd_trace::TraceCache;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub trait Caller {
     }
 
     /// Where traces are kept for later runs; `None`: the run reads its own trace.
-    fn traces(&self) -> Option<Arc<Kept>> {
+    fn traces(&self) -> Option<Arc<TraceCache>> {
         None
     }
 

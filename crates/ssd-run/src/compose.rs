@@ -6,7 +6,7 @@ use crate::fit;
 use crate::foresee;
 use crate::page_file::in_files;
 use crate::pull::PullDriver;
-use crate::report::{Circumstances, Ending, Finished};
+use crate::report::{Circumstances, Ending, FinishedRun};
 use crate::start;
 use crate::workload::open_workload;
 use ssd_core::ftl::plugs::Plugs;
@@ -29,9 +29,9 @@ pub struct Setup {
 }
 
 /// A run that has started and ended.
-pub struct Done {
+pub struct EndedRun {
     /// Its results, and how it ended.
-    pub finished: Finished,
+    pub finished: FinishedRun,
     /// Statistics of the trace; `None` for a synthetic workload.
     pub facts: Option<TraceFacts>,
 }
@@ -39,8 +39,8 @@ pub struct Done {
 /// Run `config`. The settings of a fio job file replace those of `config.host`.
 ///
 /// # Errors
-/// The run did not start. Once it has started, [`Finished::ending`] says how it ended.
-pub fn run(config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<Done, RunError> {
+/// The run did not start. Once it has started, [`FinishedRun::ending`] says how it ended.
+pub fn run(config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<EndedRun, RunError> {
     let mut config = fit::resolved(config, caller)?;
     foresee::check(&config)?;
     let opened = open_workload(&mut config, caller)?;
@@ -79,5 +79,5 @@ pub fn run(config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<D
     {
         finished.ending = Ending::Unwritable(message);
     }
-    Ok(Done { finished, facts })
+    Ok(EndedRun { finished, facts })
 }

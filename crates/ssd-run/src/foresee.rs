@@ -4,9 +4,9 @@ use crate::caller::{Caller, Stage};
 use crate::error::RunError;
 use crate::workload::open_workload;
 use ssd_core::config::{Mode, PowerCut};
-use ssd_core::ftl::plugs::{Outside, Plugs};
-use ssd_core::ftl::separation::future::Foreseen;
-use ssd_core::ftl::separation::{Classes, Copied, Ground, SeparationPolicy, Written, foresees};
+use ssd_core::ftl::plugs::{Plugs, PolicyFactory};
+use ssd_core::ftl::separation::future::FutureWrites;
+use ssd_core::ftl::separation::{Classes, Ground, PageCopy, PageWrite, SeparationPolicy, foresees};
 use ssd_core::functional_run::FunctionalRun;
 use ssd_core::host::device::DeviceError;
 use ssd_core::host::drive::DriveError;
@@ -33,7 +33,7 @@ impl SeparationPolicy for Recorder {
         Classes { host: 0, all: 1 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         // Parity follows from the pages of the host.
         if page.lpn.0 < self.1 {
             self.0.note(page.lpn);
@@ -41,12 +41,12 @@ impl SeparationPolicy for Recorder {
         0
     }
 
-    fn of_copy(&mut self, _: &Copied) -> u32 {
+    fn of_copy(&mut self, _: &PageCopy) -> u32 {
         0
     }
 }
 
-impl Outside for Order {
+impl PolicyFactory for Order {
     fn separation(&self, ground: &Ground) -> Option<Box<dyn SeparationPolicy>> {
         Some(Box::new(Recorder(self.clone(), ground.host_pages)))
     }
@@ -78,11 +78,13 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), RunError> {
 pub(crate) fn future_of(
     config: &RunConfig,
     caller: &mut dyn Caller,
-) -> Result<Arc<Foreseen>, RunError> {
+) -> Result<Arc<FutureWrites>, RunError> {
     let mut config = config.clone();
     (config.run.mode, config.power.cut) = (Mode::Functional, PowerCut::Never);
     let mut source = open_workload(&mut config, caller)?.source;
-    if let Some(requests) = source.expected().filter(|&requests| requests > Foreseen::MOST as u64) {
+    if let Some(requests) =
+        source.expected().filter(|&requests| requests > FutureWrites::MOST as u64)
+    {
         return Err(too_many(&format!("{requests} requests")));
     }
     let order = Order::default();
@@ -104,14 +106,14 @@ pub(crate) fn future_of(
         return Err(RunError::Interrupted);
     }
     let order = order.0.lock().unwrap_or_else(PoisonError::into_inner);
-    if order.len() > Foreseen::MOST {
+    if order.len() > FutureWrites::MOST {
         return Err(too_many(&format!("{} pages written", order.len())));
     }
-    Ok(Arc::new(Foreseen::new(config.device.user_pages, &order)))
+    Ok(Arc::new(FutureWrites::new(config.device.user_pages, &order)))
 }
 
 fn too_many(subject: &str) -> RunError {
-    let most = Foreseen::MOST;
+    let most = FutureWrites::MOST;
     RunError::Workload(format!(
         "{subject}: alloc.separation = \"future\" foresees up to {most} writes of a page; make fewer requests"
     ))

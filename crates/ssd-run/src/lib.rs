@@ -41,11 +41,11 @@ mod table;
 mod workload;
 
 pub use caller::{Caller, ClockReading, RunLog, Stage, Unattended};
-pub use compose::{Done, Setup, run};
+pub use compose::{EndedRun, Setup, run};
 pub use error::RunError;
 pub use pull::PullDriver;
 pub use push::{PushDriver, PushError};
-pub use report::{Circumstances, Ending, Finished, report_of};
+pub use report::{Circumstances, Ending, FinishedRun, report_of};
 pub use start::load_snapshot;
 pub use submission::Submission;
 pub use workload::open_workload;

@@ -30,14 +30,14 @@ const UNITS: &str = "event,at,handle,data,channel,chip,plane,block,pages\n";
 /// Records come in the order in which their operations began. That is the order of start except for a copy-back, whose
 /// program follows its read at once and starts when the read ends.
 #[derive(Default)]
-struct InOrder {
+struct StartSorter {
     /// By start and number of arrival.
     waiting: BTreeMap<(Nanos, u64), OpRecord>,
     arrived: u64,
     last: Option<OpRecord>,
 }
 
-impl InOrder {
+impl StartSorter {
     /// Take `record`; pass records that may be written now to `write`.
     fn take(
         &mut self,
@@ -78,7 +78,7 @@ pub struct Logs {
     /// Created at the first reclaim unit.
     units: Option<Table>,
     folder: PathBuf,
-    order: InOrder,
+    order: StartSorter,
 }
 
 impl Logs {
@@ -99,7 +99,7 @@ impl Logs {
             power: None,
             units: None,
             folder: folder.to_path_buf(),
-            order: InOrder::default(),
+            order: StartSorter::default(),
         })
     }
 }
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_record_is_written_when_nothing_earlier_can_come() {
-        let mut order = InOrder::default();
+        let mut order = StartSorter::default();
         for start in [1, 2, 2, 5] {
             let mut written = Vec::new();
             let taken = order.take(&read(start), |record| {
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn the_program_of_a_copy_back_waits_for_what_starts_before_it() {
-        let mut order = InOrder::default();
+        let mut order = StartSorter::default();
         let mut written = Vec::new();
         let copied = OpRecord { cause: Cause::Gc, end: Nanos(9), ..read(1) };
         let program = OpRecord { op: FlashOp::Program, start: Nanos(9), end: Nanos(12), ..copied };

@@ -1,7 +1,7 @@
 //! The pull driver: a source drives a device to the source's end.
 
 use crate::caller::{Caller, ClockReading, RunLog, Stage};
-use crate::report::{self, Circumstances, Ending, Finished};
+use crate::report::{self, Circumstances, Ending, FinishedRun};
 use ssd_core::config::Mode;
 use ssd_core::functional_run::FunctionalRun;
 use ssd_core::host::device::DeviceError;
@@ -33,7 +33,7 @@ impl PullDriver<'_> {
     ///
     /// # Panics
     /// The configuration names a snapshot, which is for [`PullDriver::run_from`].
-    pub fn run(&mut self, source: &mut dyn Source) -> Finished {
+    pub fn run(&mut self, source: &mut dyn Source) -> FinishedRun {
         assert_eq!(self.config.precondition.snapshot, None, "a snapshot is loaded before the run");
         let mut device = Functional::with_plugs(self.config, &self.circumstances.plugs);
         let mut keep_going = |done, total| {
@@ -48,7 +48,7 @@ impl PullDriver<'_> {
     }
 
     /// Run `source` on `device` in its present state, for example one made by [`Functional::restore`].
-    pub fn run_from(&mut self, device: Functional, source: &mut dyn Source) -> Finished {
+    pub fn run_from(&mut self, device: Functional, source: &mut dyn Source) -> FinishedRun {
         self.run_over(device, None, source)
     }
 
@@ -58,7 +58,7 @@ impl PullDriver<'_> {
         device: Functional,
         ending: Option<Ending>,
         source: &mut dyn Source,
-    ) -> Finished {
+    ) -> FinishedRun {
         let mut annotated = self.circumstances.clone();
         if ending == Some(Ending::Interrupted) {
             let text = "interrupted while preconditioning: the workload did not begin";
@@ -76,7 +76,7 @@ impl PullDriver<'_> {
         ending: Option<Ending>,
         source: &mut dyn Source,
         mut annotated: Circumstances,
-    ) -> Finished {
+    ) -> FinishedRun {
         let sequence = device.sequence();
         let mut ssd = Ssd::with_plugs(self.config, device.ftl, sequence, &annotated.plugs);
         let warmup = self.config.warmup(source.expected());
@@ -193,7 +193,7 @@ impl PullDriver<'_> {
         ending: Option<Ending>,
         source: &mut dyn Source,
         mut annotated: Circumstances,
-    ) -> Finished {
+    ) -> FinishedRun {
         let mut run = FunctionalRun::new(self.config, device);
         let before = self.caller.clock();
         let ending = ending.unwrap_or_else(|| {

@@ -2,7 +2,7 @@
 
 use crate::caller::{Caller, Stage};
 use crate::page_file::in_files;
-use crate::report::{self, Circumstances, Ending, Finished};
+use crate::report::{self, Circumstances, Ending, FinishedRun};
 use crate::start::load_snapshot;
 use crate::submission::Submission;
 use ssd_core::ftl::Ftl;
@@ -18,7 +18,7 @@ use ssd_core::units::Nanos;
 use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::{self, LoadError, SaveError};
 use std::path::Path;
-use step::Until;
+use step::StopCondition;
 
 mod step;
 
@@ -288,7 +288,7 @@ impl PushDriver {
         self.ssd().check_cut().map_err(refused)?;
         let at = at.unwrap_or(self.ssd().now());
         self.check_ahead("a power cut at", at)?;
-        self.advance(Until::Time(at), caller)?;
+        self.advance(StopCondition::Time(at), caller)?;
         let lost = self.ssd().power_cut().map_err(refused)?;
         let lost = lost.iter().map(|request| request.id).collect();
         // What was to arrive later is lost, too.
@@ -326,7 +326,7 @@ impl PushDriver {
     }
 
     /// The run so far, as a finished one; its ending is `Interrupted` while requests are outstanding.
-    pub fn report(&mut self, commit: Option<String>) -> Finished {
+    pub fn report(&mut self, commit: Option<String>) -> FinishedRun {
         let circumstances = Circumstances {
             commit,
             snapshot_digest: self.snapshot_digest.clone(),

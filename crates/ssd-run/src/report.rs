@@ -9,7 +9,7 @@ use ssd_core::host::device::Device as _;
 use ssd_core::metrics::Measurements;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::metrics::distributions;
-use ssd_core::metrics::inputs::{DeviceState, Inputs, ReclaimState, RecordsKept, SeparationState};
+use ssd_core::metrics::inputs::{DeviceState, Inputs, ReclaimState, RecordCounts, SeparationState};
 use ssd_core::metrics::report::{Provenance, RESULTS_VERSION, ReclaimUnits, Report, TraceLines};
 use ssd_core::metrics::series::Series;
 use ssd_core::sim::ssd::Ssd;
@@ -50,7 +50,7 @@ pub enum Ending {
 }
 
 /// A finished run.
-pub struct Finished {
+pub struct FinishedRun {
     /// Its report.
     pub report: Report,
     /// Rows of the time series.
@@ -79,8 +79,8 @@ pub(crate) fn timed(
     circumstances: &Circumstances,
     ending: Ending,
     clock: Option<(u64, u64)>,
-) -> Finished {
-    Finished {
+) -> FinishedRun {
+    FinishedRun {
         report: report_timed(config, ssd, circumstances, &ending, clock),
         series: ssd.measured().series.clone(),
         distributions: distributions::csv(ssd.measured(), &ssd.erases()),
@@ -96,8 +96,8 @@ pub(crate) fn functional(
     circumstances: &Circumstances,
     ending: Ending,
     clock: Option<(u64, u64)>,
-) -> Finished {
-    let end = End {
+) -> FinishedRun {
+    let end = RunEnd {
         ended: Nanos::ZERO,
         at_rest: true,
         pages_before: result.pages_before,
@@ -110,11 +110,11 @@ pub(crate) fn functional(
     };
     let report = report(config, &result.ftl, &result.measured, circumstances, &ending, end);
     let distributions = distributions::csv(&result.measured, &result.erases);
-    Finished { report, series: result.measured.series, distributions, ending, event_digest: 0 }
+    FinishedRun { report, series: result.measured.series, distributions, ending, event_digest: 0 }
 }
 
 /// The end of a run.
-struct End<'a> {
+struct RunEnd<'a> {
     ended: Nanos,
     at_rest: bool,
     pages_before: u64,
@@ -123,7 +123,7 @@ struct End<'a> {
     /// See [`DeviceState::host_crosses`].
     host_crosses: Option<bool>,
     erases: &'a [u32],
-    records: Option<RecordsKept>,
+    records: Option<RecordCounts>,
     /// Busy time of channels and chips.
     busy: (&'a [u64], &'a [u64]),
     /// Wall-clock and processor time.
@@ -137,7 +137,7 @@ fn report_timed(
     ending: &Ending,
     clock: Option<(u64, u64)>,
 ) -> Report {
-    let end = End {
+    let end = RunEnd {
         ended: ssd.now(),
         at_rest: ssd.at_rest(),
         pages_before: ssd.pages_before(),
@@ -197,7 +197,7 @@ fn report(
     measured: &Measurements,
     circumstances: &Circumstances,
     ending: &Ending,
-    end: End<'_>,
+    end: RunEnd<'_>,
 ) -> Report {
     let bad = ftl.bad_blocks();
     let page_bytes = u64::from(config.device.page_bytes);

@@ -10,8 +10,8 @@ use ssd_core::config::{Host, HostMode, Mode};
 use ssd_core::ftl::separation::fdp;
 use ssd_trace::config::ArrivalKind;
 use ssd_trace::config::RunConfig;
-use ssd_trace::fio::Hosting;
-use ssd_trace::{Kept, OpenedSource, Step, TraceFacts};
+use ssd_trace::fio::HostRequirements;
+use ssd_trace::{OpenedSource, Step, TraceCache, TraceFacts};
 use std::fs::Metadata;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -150,14 +150,14 @@ fn check_handles(config: &RunConfig, facts: Option<&TraceFacts>) -> Result<(), S
     ))
 }
 
-type Opened = Result<OpenedSource, ssd_core::host::source::SourceError>;
+type OpenResult = Result<OpenedSource, ssd_core::host::source::SourceError>;
 
 /// Start the thread that opens the workload of `config`.
 fn start_reading(
     config: &RunConfig,
-    traces: Option<Arc<Kept>>,
+    traces: Option<Arc<TraceCache>>,
     reading: Arc<Reading>,
-) -> (JoinHandle<()>, Receiver<Opened>) {
+) -> (JoinHandle<()>, Receiver<OpenResult>) {
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
     let (seed, mut workload) = (config.workload_seed(), config.workload.clone());
     if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
@@ -178,7 +178,7 @@ fn start_reading(
 
 /// Set `host` as a fio job file needs it. The configuration is ignored here, because a preset is meant for other
 /// workloads. The jobs themselves keep to their depths and rates.
-fn follow(host: &mut Host, hosting: &Hosting) -> Result<(), String> {
+fn follow(host: &mut Host, hosting: &HostRequirements) -> Result<(), String> {
     let most = "workload.job: the job file asks for more than 65536 requests outstanding";
     host.queue_depth = u32::try_from(hosting.depth).ok().filter(|&n| n <= 65_536).ok_or(most)?;
     host.mode = if hosting.is_open { HostMode::Open } else { HostMode::Closed };

@@ -3,7 +3,9 @@
 //! A connection turns bytes into orders for the drive and results into bytes. It touches no socket.
 
 use crate::engine::{Engine, Numbers, Refusal};
-use crate::nbd::handshake::{ALLOCATION_ID, Chosen, Export, Handshake, Standing, State};
+use crate::nbd::handshake::{
+    ALLOCATION_ID, Export, Handshake, HandshakeStatus, NegotiatedOptions, State,
+};
 use crate::nbd::reply::{Errno, status};
 use crate::nbd::request::{Command, REQUEST_BYTES, Request, flags, parse};
 use crate::nbd::{MAX_DATA, ProtocolError};
@@ -32,7 +34,7 @@ pub struct Ticket {
 pub struct Connection {
     handshake: State,
     /// What it has chosen, once the handshake is over.
-    chosen: Option<Chosen>,
+    chosen: Option<NegotiatedOptions>,
     /// Whether the client leaves: what is under way is answered, and nothing else is read.
     leaves: bool,
     input: Vec<u8>,
@@ -140,9 +142,9 @@ impl Connection {
                 handshake.feed(&self.input[self.used..], &mut self.output)?;
             self.used += consumed;
             match standing {
-                Standing::Open => {}
-                Standing::Aborted => self.leaves = true,
-                Standing::Done(chosen) => self.chosen = Some(chosen),
+                HandshakeStatus::Open => {}
+                HandshakeStatus::Aborted => self.leaves = true,
+                HandshakeStatus::Done(chosen) => self.chosen = Some(chosen),
             }
         }
         while let Some(chosen) = self.chosen.filter(|_| self.may_begin()) {
@@ -176,7 +178,7 @@ impl Connection {
     fn begin(
         &mut self,
         request: &Request,
-        chosen: Chosen,
+        chosen: NegotiatedOptions,
         (from, to): (usize, usize),
         (engine, at): (&mut Engine, u64),
     ) -> Option<(Numbers, Ticket)> {
@@ -264,7 +266,11 @@ fn errno(refusal: &Refusal, takes_room: bool) -> Errno {
 }
 
 /// Check that a drive of `size` bytes accepts `request`.
-fn check(request: &Request, chosen: Chosen, size: u64) -> Result<(), (Errno, &'static str)> {
+fn check(
+    request: &Request,
+    chosen: NegotiatedOptions,
+    size: u64,
+) -> Result<(), (Errno, &'static str)> {
     let invalid = |message| Err((Errno::Invalid, message));
     let own = match request.command {
         Command::Read if chosen.replies.structured => flags::DF,

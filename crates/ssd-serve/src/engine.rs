@@ -4,11 +4,11 @@
 //! requests of the machine, each in its own instant.
 
 use crate::disk::Disk;
-use crate::life::{Life, Worn, worn};
+use crate::life::{Life, WearState, worn};
 use crate::log::{Log, pages_of};
 use crate::slots::{NONE, Slots};
 use crate::versions::{Survivors, Versions};
-use crate::view::{Channel, Slow, Slowest, Space, channels};
+use crate::view::{Channel, SlowRequest, SlowestRequests, Space, channels};
 use ssd_core::ftl::map::Entry;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
@@ -26,7 +26,7 @@ mod restart;
 mod room;
 
 use answers::Promises;
-pub use restart::Mounted;
+pub use restart::MountResult;
 use restart::restored;
 
 /// Why a request is not carried out. The drive continues.
@@ -98,7 +98,7 @@ pub struct Engine {
     failure: Option<Refusal>,
     done: Vec<Completion>,
     promises: Promises,
-    slowest: Slowest,
+    slowest: SlowestRequests,
     /// What the drive had done when the log began, plus what it has done since that the machine does not count.
     life: Life,
     /// When the drive last became busy: the arrival of a request while none was under way.
@@ -147,7 +147,7 @@ impl Engine {
         Ok(Engine {
             sectors_of_page: u64::from(config.device.page_bytes) / SECTOR_BYTES,
             promises: Promises::new(&config),
-            slowest: Slowest::default(),
+            slowest: SlowestRequests::default(),
             life: Life::default(),
             busy_since: 0,
             config,
@@ -184,7 +184,7 @@ impl Engine {
 
     /// How worn it is.
     #[must_use]
-    pub fn worn(&self) -> Worn {
+    pub fn worn(&self) -> WearState {
         worn(&self.config, &self.ssd)
     }
 
@@ -248,7 +248,7 @@ impl Engine {
 
     /// The slowest requests, the slowest one first.
     #[must_use]
-    pub fn slowest(&self) -> Vec<Slow> {
+    pub fn slowest(&self) -> Vec<SlowRequest> {
         self.slowest.in_order()
     }
 

@@ -66,7 +66,7 @@ impl Life {
 
 /// How worn a drive is, in percent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Worn {
+pub struct WearState {
     /// Mean erases of a block, in percent of `wear.endurance`.
     pub used: u64,
     /// Spare blocks that are left, in percent of those at the start.
@@ -74,11 +74,11 @@ pub struct Worn {
 }
 
 /// How worn `ssd` is. Without `wear.endurance` it does not wear.
-pub(crate) fn worn(config: &Config, ssd: &Ssd) -> Worn {
+pub(crate) fn worn(config: &Config, ssd: &Ssd) -> WearState {
     let blocks = &ssd.core.ftl.blocks;
     let endurance = u64::from(config.wear.endurance);
     if endurance == 0 {
-        return Worn { used: 0, spare: 100 };
+        return WearState { used: 0, spare: 100 };
     }
     let erases = ssd.erases();
     let total: u64 = erases.iter().map(|&count| u64::from(count)).sum();
@@ -89,5 +89,5 @@ pub(crate) fn worn(config: &Config, ssd: &Ssd) -> Worn {
         .count() as u64;
     let pages = u64::from(ssd.core.ftl.geo.user_pages);
     let spare = blocks.len() as u64 - pages.div_ceil(u64::from(blocks.pages_per_block));
-    Worn { used, spare: 100 * spare.saturating_sub(bad) / spare.max(1) }
+    WearState { used, spare: 100 * spare.saturating_sub(bad) / spare.max(1) }
 }

@@ -53,7 +53,7 @@ struct Pending {
 
 /// What the server has done.
 #[derive(Clone, Default)]
-pub struct Served {
+pub struct ServerStats {
     /// Clients that have come.
     pub clients: u64,
     /// Clients that could not be understood or did not complete the handshake; the reason for the last one.
@@ -79,7 +79,7 @@ pub struct Served {
 /// What the server asks while it serves.
 pub trait Attendant {
     /// Called regularly with the drive and with what has been done. Returns whether to continue.
-    fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()>;
+    fn look(&mut self, engine: &Engine, served: &ServerStats) -> ControlFlow<()>;
 
     /// Bytes of the log beyond which it is folded.
     fn most_log(&self) -> u64 {
@@ -111,7 +111,7 @@ pub struct Server {
     clients: BTreeMap<u64, Client>,
     /// By the number of the first request of the machine.
     pending: BTreeMap<u64, Pending>,
-    served: Served,
+    served: ServerStats,
     /// When the requests completed whose replies are about to be sent, and how long they had waited to be read.
     completed: Vec<(u64, u64)>,
     buffer: Vec<u8>,
@@ -131,7 +131,7 @@ impl Server {
             fold_from: Duration::MAX,
             clients: BTreeMap::new(),
             pending: BTreeMap::new(),
-            served: Served::default(),
+            served: ServerStats::default(),
             completed: Vec::new(),
             buffer: vec![0; 256 << 10],
         }
@@ -142,7 +142,10 @@ impl Server {
     ///
     /// # Errors
     /// The log of the drive cannot be written, or the system fails.
-    pub fn run(mut self, attendant: &mut dyn Attendant) -> Result<(Engine, Served), StateError> {
+    pub fn run(
+        mut self,
+        attendant: &mut dyn Attendant,
+    ) -> Result<(Engine, ServerStats), StateError> {
         // The first look precedes the first request, so that even a server that dies soon has left its summary.
         let mut last_look: Option<Duration> = None;
         self.fold_at = attendant.most_log();

@@ -1,13 +1,13 @@
 //! A session of a server: from the initial drive to the drive at rest.
 
 use crate::engine::Engine;
-use crate::life::{Life, Worn};
+use crate::life::{Life, WearState};
 use crate::listener::Listener;
 use crate::nbd::handshake::Export;
 use crate::pace::{Pacing, Stops, VALID_NS};
-use crate::server::{Attendant, Served, Server};
+use crate::server::{Attendant, Server, ServerStats};
 use crate::state::{Folder, StateError, new_drive, served, without_state};
-use crate::view::{Channel, Slow, Space};
+use crate::view::{Channel, SlowRequest, Space};
 use serde::Serialize;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::metrics::report::{Recovery, Report};
@@ -57,18 +57,18 @@ pub const REQUESTS: &str = "requests.ssdtrace";
 
 /// What is reported when clients may connect.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Ready {
+pub struct ReadyReport {
     /// Size of the drive.
     pub bytes: u64,
     /// The port of a TCP socket.
     pub port: Option<u16>,
     /// What was recovered, if the last server was killed.
-    pub recovered: Option<Recovered>,
+    pub recovered: Option<RecoveryReport>,
 }
 
 /// What was recovered after a kill.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Recovered {
+pub struct RecoveryReport {
     /// Requests that were run again.
     pub requests: u64,
     /// Pages of which newer data were lost.
@@ -80,7 +80,7 @@ pub struct Recovered {
 /// Who hears of a session.
 pub trait Audience {
     /// Clients may come.
-    fn ready(&mut self, ready: &Ready);
+    fn ready(&mut self, ready: &ReadyReport);
 
     /// Whether the summary of the session so far is requested.
     fn wants_summary(&mut self) -> bool;
@@ -111,17 +111,17 @@ pub struct Summary {
     /// Times in which the server was behind although the clock continued.
     pub lags: Stops,
     /// How late replies were sent, since the scale last changed.
-    pub late: Late,
+    pub late: LatenessSummary,
     /// How the log was folded.
     pub folds: Folds,
     /// The slowest requests since the log was folded, the slowest one first.
-    pub slowest: Vec<Slow>,
+    pub slowest: Vec<SlowRequest>,
     /// What takes room.
     pub space: Space,
     /// What the drive has done since it was first served.
     pub life: Life,
     /// How worn it is.
-    pub worn: Worn,
+    pub worn: WearState,
     /// The blocks of each channel.
     pub channels: Vec<Channel>,
     /// The reports of the drive up to each fold of the log.
@@ -153,7 +153,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn summary(&self, engine: &Engine, served: &Served) -> Summary {
+    fn summary(&self, engine: &Engine, served: &ServerStats) -> Summary {
         let (replies, [p50_ns, p99_ns, p999_ns, max_ns]) = served.lateness.percentiles();
         let drive_ns = |wall: u64| (wall as f64 / served.scale) as u64;
         Summary {
@@ -175,7 +175,7 @@ impl Session<'_> {
             clients: served.clients,
             clients_refused: served.refused.0,
             refused_because: served.refused.1.clone(),
-            late: Late {
+            late: LatenessSummary {
                 replies,
                 p50_ns,
                 p99_ns,
@@ -192,7 +192,7 @@ impl Session<'_> {
 }
 
 impl Attendant for Session<'_> {
-    fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()> {
+    fn look(&mut self, engine: &Engine, served: &ServerStats) -> ControlFlow<()> {
         if self.audience.wants_summary() {
             let summary = self.summary(engine, served);
             self.audience.receive(&summary);
@@ -222,7 +222,7 @@ impl Attendant for Session<'_> {
 /// Wall time for which a request waited to be read, and from its completion by the drive to its reply; percentiles only
 /// if there are enough replies.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Late {
+pub struct LatenessSummary {
     /// Replies.
     pub replies: u64,
     /// Median, ns.
@@ -327,12 +327,12 @@ pub fn serve(
         folder.keep();
     }
     let bytes = engine.bytes();
-    let recovered = mounted.map(|mounted| Recovered {
+    let recovered = mounted.map(|mounted| RecoveryReport {
         requests: mounted.requests,
         pages_lost: mounted.pages_lost,
         mount: mounted.recovery,
     });
-    audience.ready(&Ready { bytes, port: listener.port(), recovered });
+    audience.ready(&ReadyReport { bytes, port: listener.port(), recovered });
     let export = Export {
         name: order.name.clone(),
         description: format!("ssdlab, {}", order.name),

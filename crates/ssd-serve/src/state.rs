@@ -3,7 +3,7 @@
 //! A generation is a snapshot, the table of slots and the log since then; `current` names it. `pages` has the slots,
 //! and `lock` belongs to the server that uses the folder.
 
-use crate::engine::{Engine, Mounted};
+use crate::engine::{Engine, MountResult};
 use crate::life::Life;
 use crate::log::{self, Log};
 use crate::slots::{NONE, Slots};
@@ -193,7 +193,7 @@ impl Folder {
         &mut self,
         config: &RunConfig,
         caller: &mut dyn Caller,
-    ) -> Result<(Engine, DeviceSnapshot, Option<Mounted>), StateError> {
+    ) -> Result<(Engine, DeviceSnapshot, Option<MountResult>), StateError> {
         let pages = self.path.join("pages");
         if self.generation == 0 {
             let snapshot = new_drive(config, caller)?;
@@ -307,7 +307,7 @@ impl Folder {
         &self,
         engine: &mut Engine,
         caller: &mut dyn Caller,
-    ) -> Result<Mounted, StateError> {
+    ) -> Result<MountResult, StateError> {
         let path = self.file(self.generation, "log");
         let (mut requests, mut stopped) = (0u64, false);
         let sectors = engine.page_bytes() / ssd_core::units::SECTOR_BYTES;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Data that newer ones have replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Older {
+struct OldVersion {
     lpn: u32,
     slot: u32,
     /// Data with this or a larger admission number are newer.
@@ -30,7 +30,7 @@ pub trait Survivors {
 pub struct Versions {
     newest: Vec<u32>,
     /// In the order in which they were replaced; `None` if power is never cut and nothing older is kept.
-    older: Option<Vec<Older>>,
+    older: Option<Vec<OldVersion>>,
     /// The number of older pages at which those that cannot come back are released.
     sweep_at: usize,
 }
@@ -65,7 +65,7 @@ impl Versions {
             // All zeros are the same.
             Some(_) if before == NONE && slot == NONE => None,
             Some(older) => {
-                older.push(Older { lpn, slot: before, until, trim });
+                older.push(OldVersion { lpn, slot: before, until, trim });
                 None
             }
             None => Some(before).filter(|&before| before != NONE),
@@ -115,7 +115,7 @@ impl Versions {
     /// Give every page what is on flash after a cut. Returns how many pages have lost newer data.
     pub fn recover(&mut self, survivors: &dyn Survivors) -> u64 {
         let older = self.older.replace(Vec::new()).expect("a drive whose power is cut");
-        let mut chains: BTreeMap<u32, Vec<Older>> = BTreeMap::new();
+        let mut chains: BTreeMap<u32, Vec<OldVersion>> = BTreeMap::new();
         older.into_iter().for_each(|o| chains.entry(o.lpn).or_default().push(o));
         let mut lost = 0;
         for (lpn, newest) in (0u32..).zip(&mut self.newest) {

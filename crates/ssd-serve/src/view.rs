@@ -29,7 +29,7 @@ pub struct Space {
 
 /// A request that took long.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Slow {
+pub struct SlowRequest {
     /// Its number.
     pub id: u64,
     /// What it did.
@@ -56,13 +56,13 @@ pub struct Slow {
 
 /// The slowest requests, by latency and number.
 #[derive(Default)]
-pub(crate) struct Slowest {
-    entries: BTreeMap<(u64, u64), Slow>,
+pub(crate) struct SlowestRequests {
+    entries: BTreeMap<(u64, u64), SlowRequest>,
     /// Where the machine puts its records.
     records: Vec<RequestRecord>,
 }
 
-impl Slowest {
+impl SlowestRequests {
     /// Take in what `ssd` has completed since the last call.
     pub(crate) fn update(&mut self, ssd: &mut Ssd) {
         ssd.drain_requests(&mut self.records);
@@ -79,14 +79,14 @@ impl Slowest {
     }
 
     /// The slowest one first.
-    pub(crate) fn in_order(&self) -> Vec<Slow> {
+    pub(crate) fn in_order(&self) -> Vec<SlowRequest> {
         self.entries.values().rev().cloned().collect()
     }
 }
 
-pub(crate) fn slow(record: &RequestRecord) -> Slow {
+pub(crate) fn slow(record: &RequestRecord) -> SlowRequest {
     let Parts { queue_ns, chip_ns, transfer_ns, gc_wait_ns, metadata_ns } = record.parts;
-    Slow {
+    SlowRequest {
         id: record.id,
         op: record.request.op.name(),
         sector: record.request.sector,

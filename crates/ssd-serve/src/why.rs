@@ -3,7 +3,7 @@
 use crate::log::{self, Record};
 use crate::session::START;
 use crate::state::{Header, StateError};
-use crate::view::{Slow, slow};
+use crate::view::{SlowRequest, slow};
 use serde::Serialize;
 use ssd_core::config::{BusyUnit, digest};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 /// What was served: a folder with the log of its requests, or with all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Past {
+pub enum ServedFolder {
     /// The state of a drive, and its generation.
     State(PathBuf, u64),
     /// A recording.
@@ -31,9 +31,9 @@ pub enum Past {
 
 /// Why a request took as long as it did.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Why {
+pub struct Explanation {
     /// The request and the parts of its latency.
-    pub request: Slow,
+    pub request: SlowRequest,
     /// Its operations on flash that ended before it completed, in order of their start.
     pub operations: Vec<Operation>,
     /// What the unit did for which the last of them waited; without operations of its own, what ended on flash while
@@ -90,10 +90,10 @@ impl Operation {
 /// There is no such request, it had not completed, or its past cannot be run again.
 pub fn why(
     config: &RunConfig,
-    past: &Past,
+    past: &ServedFolder,
     id: u64,
     caller: &mut dyn Caller,
-) -> Result<Why, StateError> {
+) -> Result<Explanation, StateError> {
     let history = History::open(config, past)?;
     let mut count = 0;
     history.for_each(&mut |event| {
@@ -124,16 +124,16 @@ pub fn why(
 }
 
 /// There is no request `id` among this many.
-fn unknown(id: u64, count: u64, past: &Past) -> String {
+fn unknown(id: u64, count: u64, past: &ServedFolder) -> String {
     let (source, folder) = match past {
-        Past::State(folder, _) => ("the log", folder.display()),
-        Past::Recording(folder) => ("the recording", folder.display()),
+        ServedFolder::State(folder, _) => ("the log", folder.display()),
+        ServedFolder::Recording(folder) => ("the recording", folder.display()),
     };
     if count == 0 {
         let empty = format!("request {id}: {source} in {folder} has no requests");
         return match past {
-            Past::Recording(_) => empty,
-            Past::State(_, generation) => format!(
+            ServedFolder::Recording(_) => empty,
+            ServedFolder::State(_, generation) => format!(
                 "{empty}. It begins anew when a server starts, stops or folds it; to keep the requests of a whole \
                  session: ssdlab serve {folder}/{generation}.toml --nbd unix:drive.sock --state {folder} --record NEW"
             ),
@@ -159,17 +159,17 @@ struct History<'a> {
     log: Option<PathBuf>,
 }
 
-impl Past {
+impl ServedFolder {
     /// Whether everything that was begun was completed.
     fn is_complete(&self) -> bool {
-        matches!(self, Past::Recording(_))
+        matches!(self, ServedFolder::Recording(_))
     }
 }
 
 impl History<'_> {
-    fn open<'a>(config: &'a RunConfig, past: &Past) -> Result<History<'a>, StateError> {
+    fn open<'a>(config: &'a RunConfig, past: &ServedFolder) -> Result<History<'a>, StateError> {
         match past {
-            Past::State(folder, generation) => {
+            ServedFolder::State(folder, generation) => {
                 let file = |kind: &str| folder.join(format!("{generation}.{kind}"));
                 let header = Header::read(&file("json"))?;
                 if header.results != RESULTS_VERSION || header.config != digest(config) {
@@ -182,7 +182,7 @@ impl History<'_> {
                 }
                 Ok(History { config, snapshot: file("snap"), log: Some(file("log")) })
             }
-            Past::Recording(folder) => {
+            ServedFolder::Recording(folder) => {
                 Ok(History { config, snapshot: folder.join(START), log: None })
             }
         }
@@ -299,7 +299,7 @@ impl Witness {
         self.record.as_ref().is_some_and(|record| last > Some(record.completion))
     }
 
-    fn answer(self, unit: BusyUnit) -> Result<Why, StateError> {
+    fn answer(self, unit: BusyUnit) -> Result<Explanation, StateError> {
         let Some(record) = self.record else {
             let reason = self.failure.unwrap_or_else(|| "it was under way at the end".into());
             let message = format!("request {}: it has not completed: {reason}", self.id);
@@ -323,6 +323,6 @@ impl Witness {
             }
         };
         let before = candidates.iter().filter(waited).cloned().collect();
-        Ok(Why { request: slow(&record), operations, before })
+        Ok(Explanation { request: slow(&record), operations, before })
     }
 }

@@ -30,15 +30,15 @@ pub use read::estimate::memory_bytes;
 pub use read::facts::TraceFacts;
 pub use read::footprint::{Totals, footprint_pages, totals};
 pub use read::input::Step;
-pub use read::kept::Kept;
+pub use read::kept::TraceCache;
 pub use read::replay::TraceSource;
 pub use read::{columnar, facts, formats, info, raw, replay};
 
 use crate::config::{ArrivalKind, Origin, PatternKeys, Phases, Workload};
 use crate::read::formats::TraceFormat;
-use generate::copies::Copying;
+use generate::copies::CopyingSource;
 use generate::like;
-use read::phases::Phased;
+use read::phases::PhasedUpdates;
 use ssd_core::config::Word as _;
 use ssd_core::host::source::{Source, SourceError};
 use std::io::{self, Read};
@@ -60,7 +60,7 @@ pub struct OpenedSource {
     /// Facts about the trace; `None` for a synthetic workload.
     pub facts: Option<TraceFacts>,
     /// What the workload requires of the host; only a job file of fio requires anything.
-    pub hosting: Option<fio::Hosting>,
+    pub hosting: Option<fio::HostRequirements>,
 }
 
 impl OpenedSource {
@@ -68,7 +68,7 @@ impl OpenedSource {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let of_trace = self.facts.as_ref().map_or_else(Vec::new, TraceFacts::warnings);
-        let of_jobs = self.hosting.as_ref().and_then(fio::Hosting::note);
+        let of_jobs = self.hosting.as_ref().and_then(fio::HostRequirements::note);
         of_trace.into_iter().chain(of_jobs).collect()
     }
 }
@@ -102,7 +102,7 @@ pub fn open_watched(
     page_bytes: u32,
     user_pages: u32,
     seed: u64,
-    store: Option<&Kept>,
+    store: Option<&TraceCache>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     device::check(page_bytes, user_pages)?;
@@ -112,7 +112,8 @@ pub fn open_watched(
         source = Box::new(WholePages::new(source, page_bytes));
     }
     if workload.copy > 0.0 {
-        source = Box::new(Copying::new(source, workload.copy, (page_bytes, user_pages), seed));
+        source =
+            Box::new(CopyingSource::new(source, workload.copy, (page_bytes, user_pages), seed));
     }
     Ok(OpenedSource { source, ..opened })
 }
@@ -123,7 +124,7 @@ fn open_as_is(
     page_bytes: u32,
     user_pages: u32,
     seed: u64,
-    store: Option<&Kept>,
+    store: Option<&TraceCache>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     let span_bytes = (workload.span * f64::from(user_pages)) as u64 * u64::from(page_bytes);
@@ -132,7 +133,7 @@ fn open_as_is(
             let loop_of = Workload { loops: 1, ..workload.clone() };
             let (source, facts) = read_trace(&loop_of, page_bytes, user_pages, store, watch)?;
             let form = (page_bytes, workload.loops);
-            let source = Box::new(Phased::new(source, form, seed, store, watch)?);
+            let source = Box::new(PhasedUpdates::new(source, form, seed, store, watch)?);
             let facts = Some(TraceFacts { loops: workload.loops, ..facts });
             Ok(OpenedSource { source, facts, hosting: None })
         }
@@ -141,7 +142,7 @@ fn open_as_is(
         Origin::Application(name) => {
             if workload.like.is_some() {
                 return arriving(
-                    like::Like::open(workload, span_bytes, seed, watch)?,
+                    like::LikeTrace::open(workload, span_bytes, seed, watch)?,
                     workload,
                     seed,
                 );
@@ -198,14 +199,14 @@ fn arriving(
     if workload.arrival.kind == ArrivalKind::Model {
         return opened(source);
     }
-    opened(synthetic::Arriving::new(source, workload, seed)?)
+    opened(synthetic::RetimedSource::new(source, workload, seed)?)
 }
 
 fn open_trace(
     workload: &Workload,
     page_bytes: u32,
     user_pages: u32,
-    store: Option<&Kept>,
+    store: Option<&TraceCache>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     let (source, facts) = read_trace(workload, page_bytes, user_pages, store, watch)?;
@@ -216,7 +217,7 @@ fn read_trace(
     workload: &Workload,
     page_bytes: u32,
     user_pages: u32,
-    store: Option<&Kept>,
+    store: Option<&TraceCache>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<(TraceSource, TraceFacts), SourceError> {
     let Some(path) = &workload.trace else {

@@ -20,7 +20,7 @@ pub type Watch<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 
 /// A snapshot in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Saved {
+pub struct SavedSnapshot {
     /// Digest of the state, as in reports.
     pub digest: String,
     /// Length of the file.
@@ -82,7 +82,7 @@ pub fn save(
     path: &Path,
     replace: bool,
     watch: &mut Watch<'_>,
-) -> Result<Saved, SaveError> {
+) -> Result<SavedSnapshot, SaveError> {
     let file = path.display().to_string();
     let failed = |error: io::Error| {
         SaveError::Write(WriteError::File { file: file.clone(), cause: error.to_string() })
@@ -96,7 +96,7 @@ pub fn save(
         if go_on.is_break() { Err(SaveError::Interrupted) } else { Ok(()) }
     })?;
     let bytes = encoder.finish().map_err(failed)?.commit()?;
-    Ok(Saved { digest: hex(digest), bytes })
+    Ok(SavedSnapshot { digest: hex(digest), bytes })
 }
 
 /// Returns the snapshot in the file `path` and its digest, checked against `config` if that is given.

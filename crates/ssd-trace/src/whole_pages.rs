@@ -71,9 +71,9 @@ impl Clients for WholePages {
 mod tests {
     use super::*;
 
-    struct Once(Option<Request>);
+    struct SingleRequest(Option<Request>);
 
-    impl Source for Once {
+    impl Source for SingleRequest {
         fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
             Ok(self.0.take().map(|request| TimedRequest { at: Nanos(7), request }))
         }
@@ -91,7 +91,7 @@ mod tests {
             (Op::Trim, (7, 2), (7, 2)),
             (Op::Flush, (0, 0), (0, 0)),
         ] {
-            let inner = Box::new(Once(Some(Request::new(op, stated.0, stated.1))));
+            let inner = Box::new(SingleRequest(Some(Request::new(op, stated.0, stated.1))));
             let mut source = WholePages::new(inner, 4096);
             let found = source.next_request().unwrap().unwrap();
             assert_eq!(found.at, Nanos(7));

@@ -18,7 +18,7 @@ from ssdlab.config.resolve import load_config
 from ssdlab.running.batch import Batch
 from ssdlab.running.cluster import runner, task
 from ssdlab.running.on import runner_of
-from ssdlab.running.runner import Ended, Planned
+from ssdlab.running.runner import PlannedRun, RunEnd
 
 RUN_S = 0.05
 WARM = 50
@@ -71,14 +71,14 @@ def main() -> int:
 def _measured(workers: int, jobs: int) -> tuple[float, float]:
     """Seconds of this many runs, and of the processor in all processes."""
     config = load_config("greedy-8ch", set=SIZES)
-    results: list[Ended] = []
+    results: list[RunEnd] = []
     marks = []
 
-    def planned() -> Iterator[Planned]:
+    def planned() -> Iterator[PlannedRun]:
         for number in range(jobs):
             if number == WARM:
                 marks.append((time.monotonic(), _processor_s()))
-            yield Planned("run", load_config(config, seed=number), seed=number)
+            yield PlannedRun("run", load_config(config, seed=number), seed=number)
 
     with (
         runner_of(f"local:{workers}", None) as workers_runner,

@@ -19,10 +19,10 @@ from ssdlab.errors import ConfigError
 
 from . import history, instructions, pairs
 from .cases import BYTES_PER_PAGE, CASES, Case
-from .instructions import Counted
+from .instructions import CountedRun
 from .measure import Figures, expected_amplification
 
-AnyCase = TypeVar("AnyCase", Case, Counted)
+AnyCase = TypeVar("AnyCase", Case, CountedRun)
 RECORDED = "recorded"
 """Stands for the commit whose instructions were recorded last."""
 
@@ -135,7 +135,7 @@ def _table(results: Sequence[tuple[Case, Figures]]) -> Table:
     return table
 
 
-def _instructions(path: Path, cases: Sequence[Counted], accept: bool) -> int:
+def _instructions(path: Path, cases: Sequence[CountedRun], accept: bool) -> int:
     """Count the cases, compare them with the recorded counts and add them to the history."""
     instructions.build()
     complaints: list[str] = []
@@ -178,7 +178,7 @@ def _short(commit: str) -> str:
     return process.stdout.strip()
 
 
-def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
+def _against(commit: str, cases: Sequence[CountedRun], path: Path) -> int:
     """Print the ratios to another commit; 1 if the answers differ."""
     if commit == RECORDED:
         last = history.recorded(path, f"instructions-{instructions.COUNTED[0].name}")

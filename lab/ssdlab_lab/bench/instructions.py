@@ -19,7 +19,7 @@ BINARY = Path("target/release/examples/bench_case")
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedRun:
     """A run whose requests from `first` on are counted."""
 
     name: str
@@ -43,14 +43,16 @@ class Count:
     """What the program printed."""
 
 
-def _e2() -> Counted:
+def _e2() -> CountedRun:
     """Return the yardstick: the second half of e2, whose pages are overwritten several times."""
     case = next(case for case in CASES if case.name == "e2")
     settings = {**case.settings(), "workload.warmup_requests": 0}
-    return Counted("e2", "e2, its second half", settings, case.warmup, most=3_600)
+    return CountedRun("e2", "e2, its second half", settings, case.warmup, most=3_600)
 
 
-def _steady(name: str, amplification: float | None, writes: int, *, timed: bool = True) -> Counted:
+def _steady(
+    name: str, amplification: float | None, writes: int, *, timed: bool = True
+) -> CountedRun:
     """Return 16 GiB in the steady state; without an amplification over-provisioning is 28 %."""
     blocks, pages = 512, 128
     case = Case(
@@ -70,10 +72,10 @@ def _steady(name: str, amplification: float | None, writes: int, *, timed: bool 
     )
     condition = "over-provisioning 28 %" if amplification is None else f"WA {amplification:g}"
     time = "" if timed else ", without time"
-    return Counted(name, f"16 GiB, {condition}{time}", case.settings(), writes // 2)
+    return CountedRun(name, f"16 GiB, {condition}{time}", case.settings(), writes // 2)
 
 
-def _replay() -> Counted:
+def _replay() -> CountedRun:
     settings: dict[str, Value] = {
         "device.blocks_per_plane": 128,
         "device.pages_per_block": 64,
@@ -84,7 +86,7 @@ def _replay() -> Counted:
         "workload.trace": "traces/varmail.trace.zst",
         "workload.fit": "compact",
     }
-    return Counted("replay", "the recorded mail server, on 1 GiB", settings, 0)
+    return CountedRun("replay", "the recorded mail server, on 1 GiB", settings, 0)
 
 
 COUNTED = (
@@ -104,13 +106,13 @@ def build(sources: Path = Path(), target: Path | None = None) -> None:
     subprocess.run(command, check=True, cwd=sources, env=os.environ | environment)
 
 
-def words(case: Counted) -> list[str]:
+def words(case: CountedRun) -> list[str]:
     """Return the arguments of the program for a case."""
     settings = [f"{key}={toml(value)}" for key, value in case.settings.items()]
     return [str(case.first), *settings]
 
 
-def count(case: Counted, binary: Path = BINARY) -> Count | None:
+def count(case: CountedRun, binary: Path = BINARY) -> Count | None:
     """Count a case with the program `binary`; None without valgrind."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import instructions
-from .instructions import Count, Counted
+from .instructions import Count, CountedRun
 
 PROGRAM = Path("crates/ssd-trace/examples/bench_case.rs")
 FOLDER = Path("target/bench")
@@ -26,7 +26,7 @@ ROUNDS = 5
 class Pair:
     """One case under both commits."""
 
-    case: Counted
+    case: CountedRun
     now: Count | None
     before: Count | None
     """None without valgrind."""
@@ -50,7 +50,7 @@ def binary_of(commit: str) -> Path:
     return binary
 
 
-def _run(binary: Path, case: Counted) -> tuple[float, str]:
+def _run(binary: Path, case: CountedRun) -> tuple[float, str]:
     """Return the processor time of a run in seconds, and its answer."""
     start = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [str(binary.resolve()), *instructions.words(case)]
@@ -60,7 +60,7 @@ def _run(binary: Path, case: Counted) -> tuple[float, str]:
     return cpu_s, process.stdout.strip()
 
 
-def pair(case: Counted, baseline: Path) -> Pair:
+def pair(case: CountedRun, baseline: Path) -> Pair:
     """Compare the program built from the current sources with `baseline`."""
     ratios: list[float] = []
     answers: set[str] = set()
@@ -75,7 +75,7 @@ def pair(case: Counted, baseline: Path) -> Pair:
     return Pair(case, now_count, before_count, statistics.median(ratios), len(answers) == 1)
 
 
-def pairs(commit: str, cases: Iterable[Counted]) -> list[Pair]:
+def pairs(commit: str, cases: Iterable[CountedRun]) -> list[Pair]:
     """Compare the current sources with `commit`, case by case."""
     instructions.build()
     baseline = binary_of(commit)

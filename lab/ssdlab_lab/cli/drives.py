@@ -9,7 +9,7 @@ import typer
 
 from ssdlab.cli.ending import end
 from ssdlab.cli.examples import add_examples
-from ssdlab.cli.options import Jobs, Json, On, Quiet
+from ssdlab.cli.options import Jobs, Json, OnOption, Quiet
 from ssdlab.cli.terminal import put_result, say
 from ssdlab_lab.cli.examples import EXAMPLES
 
@@ -31,7 +31,7 @@ def drives_compare(
         bool, typer.Option("--quick", help="Use smaller drives and fewer loads.")
     ] = False,
     jobs: Jobs = None,
-    on: On = None,
+    on: OnOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -94,7 +94,7 @@ def drives_scale(
         ),
     ] = None,
     jobs: Jobs = None,
-    on: On = None,
+    on: OnOption = None,
     out: Annotated[
         Path | None,
         typer.Option(

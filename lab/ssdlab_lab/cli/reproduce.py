@@ -10,7 +10,7 @@ import typer
 
 from ssdlab.cli.ending import end
 from ssdlab.cli.examples import add_examples
-from ssdlab.cli.options import Jobs, Json, On, Quiet
+from ssdlab.cli.options import Jobs, Json, OnOption, Quiet
 from ssdlab.cli.terminal import Form, put_result
 from ssdlab.errors import ConfigError
 from ssdlab_lab.cli.examples import EXAMPLES
@@ -51,7 +51,7 @@ def reproduce_command(
         ),
     ] = False,
     jobs: Jobs = None,
-    on: On = None,
+    on: OnOption = None,
     out: Annotated[
         Path | None,
         typer.Option(

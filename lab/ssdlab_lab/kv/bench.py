@@ -49,7 +49,7 @@ class Runs:
 
 
 @dataclass(frozen=True)
-class Written:
+class WriteAmplification:
     """Bytes of tables written per byte of keys and values, by a list of workloads."""
 
     names: tuple[str, ...]
@@ -183,7 +183,7 @@ def measure(
     background: Background,
     places: tuple[Path | None, Path | None],
     tell: Callable[[str], None],
-) -> tuple[list[Cell], list[Written], str | None]:
+) -> tuple[list[Cell], list[WriteAmplification], str | None]:
     """All cells, what was written for them, and how LevelDB was built if it is measured.
 
     `places` are the folder for the files, and that of a LevelDB that is not the installed one.
@@ -191,7 +191,7 @@ def measure(
     Each size of values gets as many operations as give `mebibytes` MiB of values.
     """
     cells: list[Cell] = []
-    write_ratios: list[Written] = []
+    write_ratios: list[WriteAmplification] = []
     folder, leveldb = places
     with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=folder) as place:
         program = compiled(Path(place), leveldb)
@@ -224,14 +224,16 @@ def measure(
                 threads, inline = leveldb_results if leveldb_results else (None, None)
                 mine_share = result.table_bytes / user
                 shares = (_share(threads, user), _share(inline, user))
-                write_ratios.append(Written(names, size, mine_share, *shares))
+                write_ratios.append(WriteAmplification(names, size, mine_share, *shares))
                 for name, side in result.sides.items():
                     leveldb_sides = (_side(threads, name), _side(inline, name))
                     cells.append(Cell(name, size, n, side, *leveldb_sides))
     return cells, write_ratios, label
 
 
-def table(cells: Sequence[Cell], write_ratios: Sequence[Written], label: str | None) -> str:
+def table(
+    cells: Sequence[Cell], write_ratios: Sequence[WriteAmplification], label: str | None
+) -> str:
     """As text: microseconds of processor time per operation, ratios, and bytes written."""
     head = ("workload", "value", "ours", "LevelDB", "ratio", "inline", "ratio")
     lines = [f"{head[0]:<14}{head[1]:>6}" + "".join(f"{h:>9}" for h in head[2:])]

@@ -37,8 +37,8 @@ SHOWN: dict[str, dict[str, bool]] = {
 }
 Db: TypeAlias = Any
 """A store of either module."""
-Take: TypeAlias = Callable[[Iterable[Any]], object]
-Read: TypeAlias = Callable[[Take], object]
+Consumer: TypeAlias = Callable[[Iterable[Any]], object]
+ReadFunction: TypeAlias = Callable[[Consumer], object]
 BYTES = 4 << 20
 """Keys and values of a store at most."""
 AFTER_SEEK = 10
@@ -96,12 +96,12 @@ def _filled(module: ModuleType, folder: Path, keys: Sequence[bytes], value: int,
     return db
 
 
-def _reader(db: Db, keys: Sequence[bytes], span: str, options: dict[str, Any]) -> Read:
+def _reader(db: Db, keys: Sequence[bytes], span: str, options: dict[str, Any]) -> ReadFunction:
     """What a turn reads."""
     if span == "seek":
         targets = random.Random(2).sample(keys, len(keys) // AFTER_SEEK)
 
-        def sought(take: Take) -> None:
+        def sought(take: Consumer) -> None:
             with db.iterator(**options) as walk:
                 for target in targets:
                     walk.seek(target)
@@ -117,13 +117,13 @@ def _reader(db: Db, keys: Sequence[bytes], span: str, options: dict[str, Any]) -
     return lambda take: take(db.iterator(**limits[span], **options))
 
 
-def _answer(read: Read) -> list[Any]:
+def _answer(read: ReadFunction) -> list[Any]:
     answer: list[Any] = []
     read(answer.extend)
     return answer
 
 
-def _spent(read: Read, times: int) -> float:
+def _spent(read: ReadFunction, times: int) -> float:
     forget = deque[Any](maxlen=0).extend
     start = time.process_time()
     for _ in range(times):

@@ -84,14 +84,14 @@ FIRST_LOAD = 0.3
 STEADY = ("SQLite", "Varmail")
 """Their requests arrive evenly, without surges."""
 
-Measured = tuple[float, float]
+MeasuredShares = tuple[float, float]
 """Mean and longest write latency, ms."""
-Tried = dict[tuple[int, float], Measured]
+TriedPoints = dict[tuple[int, float], MeasuredShares]
 Shares = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Common:
+class CommonParameters:
     """What all workloads have in common."""
 
     written: float
@@ -123,7 +123,12 @@ class Progress:
 
 
 def invalid(
-    name: str, set_: str, raw_bytes: int, live: float, volumes: Sequence[float], habits: Common
+    name: str,
+    set_: str,
+    raw_bytes: int,
+    live: float,
+    volumes: Sequence[float],
+    habits: CommonParameters,
 ) -> list[Shares]:
     """Shares of invalid blocks, percent, after the flash has been written this many times."""
     model = json.loads(_core.application(name.lower(), set_))
@@ -171,7 +176,7 @@ def lifetimes(readings: Readings, progress: Progress, jobs: int) -> dict[str, Li
     def one(point: tuple[str, int, float, float]) -> list[Shares]:
         name, run, skew, live = point
         key = f"lifetimes, {name}, run {run}, skew {skew:g}, live {live:g}"
-        common = Common(0.0, run, skew)
+        common = CommonParameters(0.0, run, skew)
         shares = progress.once(
             key, lambda: invalid(name, readings.paper.name, raw, live, WRITTEN, common)
         )
@@ -187,18 +192,20 @@ def lifetimes(readings: Readings, progress: Progress, jobs: int) -> dict[str, Li
             for target, share in zip(targets, shares, strict=True)
         )
 
-    def best(name: str, common: Common) -> float:
+    def best(name: str, common: CommonParameters) -> float:
         """The live share that comes closest."""
         index = WRITTEN.index(common.written)
         key = (name, common.journal_run, common.table_skew)
         return min(LIVE, key=lambda live: apart(name, shares_by_point[(*key, live)][index]))
 
-    def shares(name: str, common: Common) -> Shares:
+    def shares(name: str, common: CommonParameters) -> Shares:
         index = WRITTEN.index(common.written)
         live = best(name, common)
         return shares_by_point[(name, common.journal_run, common.table_skew, live)][index]
 
-    candidates = [Common(*values) for values in product(WRITTEN, JOURNAL_RUNS, TABLE_SKEWS)]
+    candidates = [
+        CommonParameters(*values) for values in product(WRITTEN, JOURNAL_RUNS, TABLE_SKEWS)
+    ]
     habits = min(
         candidates, key=lambda common: sum(apart(name, shares(name, common)) for name in names)
     )
@@ -230,12 +237,12 @@ def first_interval_us(name: str, set_: str, flash: Flash) -> float:
 
 
 def search(
-    run: Callable[[int, float], Measured],
+    run: Callable[[int, float], MeasuredShares],
     first: tuple[int, float],
     targets: tuple[float, float | None],
     floor_ms: float,
     longest_cycle: int | None,
-) -> tuple[int, float, Measured]:
+) -> tuple[int, float, MeasuredShares]:
     """Cycle and interval with those latencies, or the nearest; `floor_ms`: of an idle device.
 
     `longest_cycle`: requests of the longest cycle that may be tried; None if there are no surges.
@@ -243,7 +250,7 @@ def search(
     proportion to the deviation of the longest latency.
     """
     cycle, us = first
-    trials: Tried = {}
+    trials: TriedPoints = {}
     for _ in range(CYCLES_TRIED):
         us = _interval(run, trials, cycle, us, targets[0], floor_ms)
         ratio = trials[(cycle, us)][1] / targets[1] if targets[1] and longest_cycle else 1.0
@@ -254,7 +261,7 @@ def search(
         if any(cycle == trial_cycle for trial_cycle, _ in trials):
             break
 
-    def distance(measured: Measured) -> float:
+    def distance(measured: MeasuredShares) -> float:
         distance = 4.0 * abs(math.log(measured[0] / targets[0]))
         return distance + (
             abs(math.log(measured[1] / targets[1])) if targets[1] and longest_cycle else 0.0
@@ -265,8 +272,8 @@ def search(
 
 
 def _interval(
-    run: Callable[[int, float], Measured],
-    trials: Tried,
+    run: Callable[[int, float], MeasuredShares],
+    trials: TriedPoints,
     cycle: int,
     us: float,
     wanted_ms: float,
@@ -331,7 +338,7 @@ def arrivals_of(
     )
     assert mean is not None, "a workload without a published mean write"
 
-    def run(cycle: int, us: float) -> Measured:
+    def run(cycle: int, us: float) -> MeasuredShares:
         trial = Arrivals(cycle, us, (mean, mean), (longest, 0.0))
         workload = read_so(calibrated(name, readings.paper, scale, lives, trial), reading)
         latencies = []

@@ -89,7 +89,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Most:
+class LargestGain:
     """The largest published gain of a kind, percent."""
 
     kind: str
@@ -101,16 +101,16 @@ class Most:
         return f"{self.percent:.1f} % ({self.kind} of {self.workload})"
 
 
-def most(kind: str, published: Sequence[Number], names: Sequence[str]) -> list[Most]:
+def most(kind: str, published: Sequence[Number], names: Sequence[str]) -> list[LargestGain]:
     """The largest of the published gains of the workloads `names`; empty if there are none."""
     gains = [(gain, name) for gain, name in zip(published, names, strict=True) if gain is not None]
     if not gains:
         return []
     percent, name = max(gains, key=lambda gain: gain[0])
-    return [Most(kind, name, percent)]
+    return [LargestGain(kind, name, percent)]
 
 
-def half_of(claimed: Sequence[Most], ours: Sequence[Number]) -> Finding:
+def half_of(claimed: Sequence[LargestGain], ours: Sequence[Number]) -> Finding:
     """Whether the gain of each workload is at least half of the published one.
 
     Of the same workload, not of any: the largest of several gains is large by chance, too.

@@ -15,7 +15,7 @@ from ssdlab.results import outputs
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import run_into
 from ssdlab.running.on import runner_of
-from ssdlab.running.runner import Planned, Runner
+from ssdlab.running.runner import PlannedRun, Runner
 from ssdlab_lab.reproduce.calibration import calibration_of
 from ssdlab_lab.reproduce.matrix import Cell, Results, Source
 from ssdlab_lab.reproduce.paper import (
@@ -30,7 +30,7 @@ from ssdlab_lab.reproduce.paper import (
 from ssdlab_lab.reproduce.papers import PAPERS, READINGS
 from ssdlab_lab.reproduce.readings import cells_by_reading, read
 from ssdlab_lab.reproduce.remapcom.choices import NAME as REMAPCOM
-from ssdlab_lab.reproduce.result import VERSION, Judged, Reproduction
+from ssdlab_lab.reproduce.result import VERSION, JudgedClaim, Reproduction
 from ssdlab_lab.reproduce.scoring import Score, score
 
 JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
@@ -86,7 +86,7 @@ def reproduce(
     recordings, omissions = fitting(recordings, selected.flash, scale)
     cells = selected.cells(scale, names, recordings)
     plan = cells_by_reading(READINGS[selected.name], scale, names) if readings else {}
-    digests = check_folder(folder, Kept.of(selected.name, quick, recordings))
+    digests = check_folder(folder, FolderProperties.of(selected.name, quick, recordings))
     unique_cells = dict.fromkeys(
         [*cells, *(cell for reading_cells in plan.values() for cell in reading_cells)]
     )
@@ -187,7 +187,7 @@ def recorded_traces(
 
 
 @dataclass(frozen=True)
-class Kept:
+class FolderProperties:
     """The common properties of all results in the folder of a reproduction."""
 
     paper: str
@@ -196,7 +196,7 @@ class Kept:
     """SHA-256 of recorded traces, by workload."""
 
     @staticmethod
-    def of(paper: str, quick: bool, recordings: Mapping[str, Recording]) -> Kept:
+    def of(paper: str, quick: bool, recordings: Mapping[str, Recording]) -> FolderProperties:
         """Those of what is to be run now. Raises `WorkloadError`."""
         try:
             digests = {
@@ -204,7 +204,9 @@ class Kept:
             }
         except OSError as error:
             raise WorkloadError(f"{error.filename}: {error.strerror}") from error
-        return Kept(paper, quick, {name: digest.hexdigest() for name, digest in digests.items()})
+        return FolderProperties(
+            paper, quick, {name: digest.hexdigest() for name, digest in digests.items()}
+        )
 
     def refused(self, stored: Mapping[str, Any]) -> str | None:
         """Why results with the values `stored` cannot be resumed."""
@@ -220,7 +222,7 @@ class Kept:
         return None
 
 
-def check_folder(folder: Path, current: Kept) -> dict[str, str]:
+def check_folder(folder: Path, current: FolderProperties) -> dict[str, str]:
     """Create the folder, or refuse one whose results do not match.
 
     Returns the SHA-256 of all recorded traces whose runs are or will be in it, by workload.
@@ -253,13 +255,13 @@ def run_cells(
 ) -> tuple[dict[Cell, Report], dict[str, str], bool]:
     """The reports of all cells, failures, and whether it was interrupted; runs what is missing."""
     reports: dict[Cell, Report] = {}
-    pending: list[Planned] = []
+    pending: list[PlannedRun] = []
     for cell in cells:
         report = cell.stored(folder)
         if report is not None:
             reports[cell] = report
         else:
-            pending.append(Planned(cell.title, cell.config, place=cell.folder, key=cell))
+            pending.append(PlannedRun(cell.title, cell.config, place=cell.folder, key=cell))
     if not pending:
         return reports, {}, False
     batch = run_into(pending, folder, runner, progress)
@@ -279,7 +281,7 @@ def _evaluated(
     """The tables, figures and claims of the main runs."""
     tables = paper.tables(results, names)
     claims = [
-        Judged(claim, {source: claim.judge(results, source) for source in results.sources})
+        JudgedClaim(claim, {source: claim.judge(results, source) for source in results.sources})
         for claim in paper.claims(names)
     ]
     return Reproduction(

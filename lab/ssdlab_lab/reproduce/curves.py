@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ssdlab.html.curves import Series
-from ssdlab.html.plot import Axis, Figure, Floats, Missing, Plot
+from ssdlab.html.plot import Axis, Figure, Floats, MissingPlot, Plot
 from ssdlab.html.run_plots import TIME
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce.matrix import Results, Source
@@ -53,7 +53,7 @@ def over_time(
     place = f"{key}-{workload.lower()}-{source}"
     heading = f"{title}: {workload}, {source}"
     if not drawn:
-        return Missing(place, heading, "None of its runs has a result.")
+        return MissingPlot(place, heading, "None of its runs has a result.")
     return Plot(place, heading, caption, TIME, axis, tuple(drawn))
 
 

@@ -9,9 +9,9 @@ from ssdlab.html.page import Section, document, figures, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.versions import described
 from ssdlab_lab.reproduce.matrix import Source
-from ssdlab_lab.reproduce.paper import Decided, Paper
+from ssdlab_lab.reproduce.paper import Decisions, Paper
 from ssdlab_lab.reproduce.pictures import Picture, files_of, markdown_of, pictures
-from ssdlab_lab.reproduce.readings import Read
+from ssdlab_lab.reproduce.readings import PaperReadings
 from ssdlab_lab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
 from ssdlab_lab.reproduce.result import Reproduction
 from ssdlab_lab.reproduce.score_page import (
@@ -33,7 +33,7 @@ DECIDED = "Decided before the proposed scheme was run"
 DECIDED_HEADS = ("question", "decision", "basis", "reason")
 
 
-def decided_lead(decided: Decided) -> str:
+def decided_lead(decided: Decisions) -> str:
     """Introduction to the table of decisions."""
     sibling = (
         " *sibling paper*: a paper of the same group says so of the same machinery;"
@@ -150,7 +150,7 @@ def _reading_tables(reproduction: Reproduction) -> Sequence[Table]:
     return () if reproduction.readings is None else reproduction.readings.tables
 
 
-def _readings(reproduction: Reproduction, read: Read) -> str:
+def _readings(reproduction: Reproduction, read: PaperReadings) -> str:
     tables = (_table_html(table, [*reproduction.scores]) for table in read.tables)
     return readings_html(read) + "".join(tables)
 

@@ -149,7 +149,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Decided:
+class Decisions:
     """What was decided before the proposed scheme was run."""
 
     date: str
@@ -223,7 +223,7 @@ class Paper:
     """Whether the device is empty at first: calibrated volumes are not written before the
     measurement.
     """
-    decided: Decided | None = None
+    decided: Decisions | None = None
     """What was decided before the proposed scheme was run, if it is separate from the notes."""
     trace_files: Callable[[str], tuple[str, ...]] = trace_names
     """Names that the file of a recorded trace of a workload may have."""
@@ -241,7 +241,7 @@ NAMES = ("workloads", "trace")
 """Keys of a published table that name its columns."""
 
 
-class Published:
+class PublishedNumbers:
     """The numbers of a paper (papers/NAME.toml)."""
 
     def __init__(self, paper: str) -> None:
@@ -267,9 +267,9 @@ class Published:
 
 
 @cache
-def published(paper: str) -> Published:
+def published(paper: str) -> PublishedNumbers:
     """The numbers of a paper, read once."""
-    return Published(paper)
+    return PublishedNumbers(paper)
 
 
 def load_of(

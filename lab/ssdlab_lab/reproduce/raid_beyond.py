@@ -147,7 +147,7 @@ MEASURES: dict[str, Callable[[Report], float | None]] = {
 """Columns of the tables."""
 
 
-class Beyond(Study[tuple[str, str, str, int]]):
+class RaidBeyond(Study[tuple[str, str, str, int]]):
     """The results, by order, workload, line and seed."""
 
     name = NAME
@@ -233,7 +233,7 @@ def raid_beyond(
     on: str | None = None,
     out: str | Path | None = None,
     progress: bool = True,
-) -> Beyond:
+) -> RaidBeyond:
     """Run every line on all workloads and write the tables into `out`.
 
     An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
@@ -250,12 +250,14 @@ def raid_beyond(
         for line in LINES
         for seed in seeds(quick)
     }
-    study = made(Beyond, lambda _: cells, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
+    study = made(
+        RaidBeyond, lambda _: cells, quick=quick, jobs=jobs, on=on, out=out, progress=progress
+    )
     write_results(study.folder, to_json(study), page(study), markdown(study))
     return study
 
 
-def verdict(study: Beyond) -> list[str]:
+def verdict(study: RaidBeyond) -> list[str]:
     """The outcome, in words."""
     lines = []
     parts_of = {(order, BOTH): title for order, title in ORDERS.items()}
@@ -297,7 +299,7 @@ def _ratio(ratio: Ratio | None) -> str:
 HEADS = ("", *MEASURES, "p99.9 of reads over that without collection")
 
 
-def _rows(study: Beyond, order: str, workload: str) -> list[tuple[str, list[str]]]:
+def _rows(study: RaidBeyond, order: str, workload: str) -> list[tuple[str, list[str]]]:
     return [
         (
             line,
@@ -323,7 +325,7 @@ ALSO: dict[str, dict[str, str]] = {
 """
 
 
-def _short(study: Beyond, order: str, workload: str, line: str) -> list[str]:
+def _short(study: RaidBeyond, order: str, workload: str, line: str) -> list[str]:
     """A row of the Markdown page."""
 
     def mean(measure: str, digits: int = 0) -> str:
@@ -338,7 +340,7 @@ def _short(study: Beyond, order: str, workload: str, line: str) -> list[str]:
     return [*times, mean("WAF", 2), mean("reads computed"), *ratios]
 
 
-def page(study: Beyond) -> str:
+def page(study: RaidBeyond) -> str:
     """The page as HTML."""
     texts = "".join(f"<p>{prose(text)}</p>" for text in verdict(study))
     sections = [Section("reached", "Outcome", texts + warnings_box(study.remarks()))]
@@ -351,7 +353,7 @@ def page(study: Beyond) -> str:
     return document(TITLE, lead, sections)
 
 
-def to_json(study: Beyond) -> str:
+def to_json(study: RaidBeyond) -> str:
     """The text of reproduction.json."""
     runs: list[dict[str, Any]] = [
         {
@@ -416,7 +418,7 @@ LEFT = (
 )
 
 
-def markdown(study: Beyond) -> str:
+def markdown(study: RaidBeyond) -> str:
     """The page as Markdown."""
     lines = ["<!-- Written by `ssdlab reproduce raid-beyond`. -->", "", f"# {TITLE}", ""]
     lines += [

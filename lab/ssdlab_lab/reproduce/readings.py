@@ -233,7 +233,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplanationFinding:
     """An explanation with what was found."""
 
     explanation: Explanation
@@ -241,12 +241,12 @@ class Explained:
 
 
 @dataclass(frozen=True)
-class Read:
+class PaperReadings:
     """All readings of a paper."""
 
     outcomes: tuple[Outcome, ...]
     claims: tuple[Claim, ...]
-    explained: Mapping[str, tuple[Explained, ...]]
+    explained: Mapping[str, tuple[ExplanationFinding, ...]]
     """By the text of each claim that does not hold in the main runs."""
     divisor: int
     """The divisor of the device and the requests of the paper."""
@@ -304,7 +304,7 @@ def read(
     reports: Mapping[Cell, Report],
     names: Sequence[str],
     main: Results,
-) -> Read:
+) -> PaperReadings:
     """Judge the readings `plan` and explain the claims that do not hold in the `main` runs."""
     results = {name: Results(cells, reports) for name, cells in plan.items()}
     claims = readings.claims(names)
@@ -322,11 +322,12 @@ def read(
         ]
         if verdict == "does not hold" or (verdict != "holds" and explanations):
             explained[claim.text] = tuple(
-                Explained(explanation, explanation.judge(evidence)) for explanation in explanations
+                ExplanationFinding(explanation, explanation.judge(evidence))
+                for explanation in explanations
             )
     tables = () if readings.tables is None else tuple(readings.tables(results, names))
     divisor, calibrated = Scale(quick=True).divisor, bool(readings.longest)
-    return Read(outcomes, tuple(claims), explained, divisor, tables, calibrated)
+    return PaperReadings(outcomes, tuple(claims), explained, divisor, tables, calibrated)
 
 
 def _outcome(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ssdlab.html.page import prose
 from ssdlab.html.page import table as html_table
 from ssdlab_lab.reproduce.calibration import AS_RUN
-from ssdlab_lab.reproduce.readings import Explained, Outcome, Read
+from ssdlab_lab.reproduce.readings import ExplanationFinding, Outcome, PaperReadings
 from ssdlab_lab.reproduce.tables import Number, number
 
 Rows = list[tuple[str, list[str]]]
@@ -34,7 +34,7 @@ EFFECT = 1.05
 NO_CAUSE = "No explanation of this has been tested."
 
 
-def _lead(read: Read) -> str:
+def _lead(read: PaperReadings) -> str:
     arrivals = (
         "Every reading has arrivals of its own, calibrated on its own baseline, unless it is said"
         " to keep those of the main runs."
@@ -51,7 +51,7 @@ def _lead(read: Read) -> str:
     )
 
 
-def _effects(read: Read) -> list[str]:
+def _effects(read: PaperReadings) -> list[str]:
     """Which readings matter, in words."""
     first, *rest = read.outcomes
     without_effect = [
@@ -87,7 +87,7 @@ def _name(outcome: Outcome) -> str:
     return outcome.name + suffix
 
 
-def _rows(read: Read) -> Rows:
+def _rows(read: PaperReadings) -> Rows:
     """A line for each reading."""
     return [
         (
@@ -117,12 +117,12 @@ def _longest(outcome: Outcome) -> Number:
     return kinds[0] if kinds else None
 
 
-def heads(read: Read) -> tuple[str, ...]:
+def heads(read: PaperReadings) -> tuple[str, ...]:
     """The heads of the table of readings."""
     return (*HEADS, LONGEST_HEAD) if read.calibrated else HEADS
 
 
-def _by_claim(read: Read) -> Rows:
+def _by_claim(read: PaperReadings) -> Rows:
     """A line for each claim that some reading decides differently from the first."""
     changed = {index for outcome in read.outcomes for index, _ in read.differing(outcome)}
     return [
@@ -139,7 +139,7 @@ def _by_claim(read: Read) -> Rows:
     ]
 
 
-def _names(read: Read, index: int, names: Sequence[str]) -> str:
+def _names(read: PaperReadings, index: int, names: Sequence[str]) -> str:
     """The readings of a verdict, abbreviated if they are nearly all."""
     decided = [outcome for outcome in read.outcomes if outcome.verdicts[index] != "undecided"]
     remaining = [outcome.name for outcome in decided if outcome.name not in names]
@@ -149,7 +149,7 @@ def _names(read: Read, index: int, names: Sequence[str]) -> str:
     return _list(names)
 
 
-def _why(explained: Explained) -> tuple[str, str]:
+def _why(explained: ExplanationFinding) -> tuple[str, str]:
     """The mechanism, and the outcome of its test."""
     outcome = {"holds": "Test passed", "does not hold": "Test failed", "undecided": "Not tested"}
     numbers = f": {explained.finding.numbers}" if explained.finding.numbers else ""
@@ -157,7 +157,7 @@ def _why(explained: Explained) -> tuple[str, str]:
     return explained.explanation.why, result
 
 
-def readings_html(read: Read) -> str:
+def readings_html(read: PaperReadings) -> str:
     """The section of the page."""
     rows = [(title, [prose(cell) for cell in cells]) for title, cells in _rows(read)]
     texts = [_lead(read).replace("*", ""), *_effects(read)]
@@ -187,7 +187,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]
     return [*lines, *(f"| {' | '.join([title, *cells])} |" for title, cells in rows), ""]
 
 
-def readings_markdown(read: Read) -> list[str]:
+def readings_markdown(read: PaperReadings) -> list[str]:
     """The lines of the Markdown page."""
     texts = [text for paragraph in (_lead(read), *_effects(read)) for text in (paragraph, "")]
     lines = ["## Other readings", "", *texts, *markdown_table(heads(read), _rows(read))]

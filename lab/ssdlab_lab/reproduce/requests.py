@@ -16,7 +16,7 @@ from ssdlab.results.report import Report
 from ssdlab.traces.info import Info, OpInfo
 from ssdlab.traces.trace import Requests, Trace, generate
 from ssdlab_lab.reproduce.paper import published
-from ssdlab_lab.reproduce.tables import Measure, Measured, Number, Row, Table
+from ssdlab_lab.reproduce.tables import Measure, MeasuredValues, Number, Row, Table
 
 SECTORS = 8
 """Sectors of a page of 4 KiB."""
@@ -202,7 +202,7 @@ MIX_NOTE = (
 )
 
 
-def table_3(measured: Measured, paper: str, scheme: str) -> list[Table]:
+def table_3(measured: MeasuredValues, paper: str, scheme: str) -> list[Table]:
     """Mix and sizes, as two papers print them in their table 3."""
     names = measured.workloads
     ops = ("read", "write")

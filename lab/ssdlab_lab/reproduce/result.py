@@ -17,7 +17,7 @@ from ssdlab_lab.reproduce.calibration import command as command_of
 from ssdlab_lab.reproduce.claims import Claim, Finding
 from ssdlab_lab.reproduce.matrix import Source
 from ssdlab_lab.reproduce.paper import Paper
-from ssdlab_lab.reproduce.readings import Read
+from ssdlab_lab.reproduce.readings import PaperReadings
 from ssdlab_lab.reproduce.scoring import Count, Score
 from ssdlab_lab.reproduce.tables import Table
 
@@ -69,7 +69,7 @@ def score_lines(source: Source, score: Score) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """A claim with what was found, by source."""
 
     claim: Claim
@@ -84,7 +84,7 @@ class Reproduction:
     quick: bool
     tables: Sequence[Table]
     figures: Sequence[Figure]
-    claims: Sequence[Judged]
+    claims: Sequence[JudgedClaim]
     scores: Mapping[Source, Score]
     fill: Mapping[str, Mapping[Source, str]]
     """Host writes and live data of the device, by workload."""
@@ -93,7 +93,7 @@ class Reproduction:
     """Scores of single seeds, on synthetic requests."""
     calibration: Calibration | None = None
     """The calibration, if there is one."""
-    readings: Read | None = None
+    readings: PaperReadings | None = None
     """The main comparison under other readings, if requested."""
     notes: Sequence[str] = ()
     """What is missing, and why."""

@@ -132,7 +132,7 @@ def trivial(gains: Sequence[Gain]) -> dict[str, Count]:
 
 
 @dataclass(frozen=True)
-class Met:
+class OutcomeMatches:
     """A published outcome: gain, no change or loss."""
 
     published: int
@@ -140,10 +140,10 @@ class Met:
     """How many of the published outcomes this simulation also has."""
 
 
-def met(gains: Sequence[Gain]) -> dict[str, Met]:
+def met(gains: Sequence[Gain]) -> dict[str, OutcomeMatches]:
     """How many of the published gains, cells without change and losses are confirmed here."""
     return {
-        name: Met(
+        name: OutcomeMatches(
             sum(change(gain.published) == kind for gain in gains),
             sum(change(gain.published) == kind == change(gain.ours) for gain in gains),
         )
@@ -239,7 +239,7 @@ class Score:
     correlation: Number
     """Over all gains."""
     trivial: Mapping[str, Count]
-    met: Mapping[str, Met]
+    met: Mapping[str, OutcomeMatches]
     """Of the published gains, cells without change and losses."""
     measures: tuple[Measure, ...]
     with_proposed: Order

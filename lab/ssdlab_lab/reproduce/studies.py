@@ -12,7 +12,7 @@ from ssdlab_lab.reproduce.separations.page import TITLE as SEPARATIONS
 from ssdlab_lab.reproduce.suspension.choices import TITLE as SUSPENSION
 
 
-class Done(Protocol):
+class StudyOutcome(Protocol):
     """The outcome of a study."""
 
     @property
@@ -32,7 +32,7 @@ class StudyEntry(NamedTuple):
     """A study by its parts."""
 
     title: str
-    run: Callable[..., Done]
+    run: Callable[..., StudyOutcome]
     """Takes `quick`, `jobs`, `on`, `out` and `progress`; raises what `reproduce` raises."""
     verdict: Callable[[Any], list[str]]
     """The lines that the command prints."""

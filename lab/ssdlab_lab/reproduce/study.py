@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from ssdlab.results.report import Report
 from ssdlab.running.on import runner_of
 from ssdlab.versions import described
-from ssdlab_lab.reproduce.command import Kept, check_folder, folder_of, run_cells
+from ssdlab_lab.reproduce.command import FolderProperties, check_folder, folder_of, run_cells
 from ssdlab_lab.reproduce.matrix import Cell
 from ssdlab_lab.reproduce.result import NO_INTERVALS, VERSION, first_remarks
 
@@ -43,11 +43,11 @@ class Study(Generic[Key]):
         return [text for text in remarks if text != NO_INTERVALS]
 
 
-Some = TypeVar("Some", bound=Study[Any])
+AnyStudy = TypeVar("AnyStudy", bound=Study[Any])
 
 
 def made(
-    kind: type[Some],
+    kind: type[AnyStudy],
     plan: Callable[[Path], Mapping[Cell, Key]],
     *,
     is_asked: Callable[[Key], bool] = lambda _: True,
@@ -56,14 +56,14 @@ def made(
     on: str | None,
     out: str | Path | None,
     progress: bool,
-) -> Some:
+) -> AnyStudy:
     """The study of the runs in `plan`. Requested runs that are missing are executed now.
 
     An interrupted study is resumed, as by `reproduce`, which raises the same exceptions. `plan` may
     write files that its runs read into the folder of the study.
     """
     folder = folder_of(kind.name, quick, out)
-    check_folder(folder, Kept.of(kind.name, quick, {}))
+    check_folder(folder, FolderProperties.of(kind.name, quick, {}))
     cells = plan(folder)
     with runner_of(on, jobs) as runner:
         selected = [cell for cell, key in cells.items() if is_asked(key)]

@@ -110,7 +110,7 @@ def geometric_mean(values: Sequence[Number]) -> Number:
     return math.exp(sum(logs) / len(logs)) if logs else None
 
 
-class Measured:
+class MeasuredValues:
     """Values of one measure for all workloads, from which rows are built."""
 
     def __init__(self, results: Results, workloads: Sequence[str]) -> None:
@@ -202,6 +202,6 @@ def improvements(
     measure: Measure,
     improvement: Callable[[Number, Number], Number] = percent_better,
 ) -> list[Number]:
-    """The result of `Measured.better` for the workloads `names` from one source."""
-    row = Measured(results, names).better("", scheme, bases, measure, improvement=improvement)
+    """The result of `MeasuredValues.better` for the workloads `names` from one source."""
+    row = MeasuredValues(results, names).better("", scheme, bases, measure, improvement=improvement)
     return list(row.ours.get(source, ()))

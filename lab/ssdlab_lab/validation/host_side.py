@@ -15,9 +15,9 @@ from ssdlab_lab.oracles import (
 )
 
 from .check import Check, Line, Result, Run, Settings, Value
-from .timed import PAGE_BYTES, Timed
+from .timed import PAGE_BYTES, TimedDevice
 
-DEVICE = Timed("pipelined", 75_000, 750_000, transfer=12_300, command=1_234, sram=2_000)
+DEVICE = TimedDevice("pipelined", 75_000, 750_000, transfer=12_300, command=1_234, sram=2_000)
 WIDE = replace(DEVICE, channels=8, chips=8, user=262_144, blocks=512)
 LINK_BYTES_PER_S = 550_000_000
 RATE = 4e-3
@@ -36,7 +36,7 @@ def checks() -> Iterator[Check]:
     yield _retries()
 
 
-def _settings(device: Timed, keys: Settings, **workload: Value) -> Settings:
+def _settings(device: TimedDevice, keys: Settings, **workload: Value) -> Settings:
     return replace(device, keys={**device.keys, **keys}).settings(**workload)
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from ssdlab_lab.oracles import idle_program, idle_read, lindley_completions
 
 from .check import Check, Line, Result, Run
-from .timed import Timed, poisson
+from .timed import TimedDevice, poisson
 
-SERIAL = Timed("serial", 25_000, 200_000, transfer=12_345, sram=12_000)
+SERIAL = TimedDevice("serial", 25_000, 200_000, transfer=12_345, sram=12_000)
 LINDLEY_REQUESTS = 20_000
-PIPELINED = Timed("pipelined", 75_000, 750_000, transfer=12_300, command=1_234)
+PIPELINED = TimedDevice("pipelined", 75_000, 750_000, transfer=12_300, command=1_234)
 
 
 def checks() -> Iterator[Check]:
@@ -24,7 +24,7 @@ def checks() -> Iterator[Check]:
             yield _lindley(device, read, utilisation)
 
 
-def _idle(device: Timed) -> Iterator[Check]:
+def _idle(device: TimedDevice) -> Iterator[Check]:
     for unit in ("plane", "chip", "channel"):
         machine = replace(device, keys={"timing.busy_unit": unit, "host.queue_depth": 1})
         runs = tuple(
@@ -46,7 +46,7 @@ def _idle(device: Timed) -> Iterator[Check]:
         yield Check("Latency of an idle device", runs, judge)
 
 
-def _lindley(device: Timed, read: float, utilisation: float) -> Check:
+def _lindley(device: TimedDevice, read: float, utilisation: float) -> Check:
     """So many user pages that no read meets a write under way, still in the controller."""
     mean = read * device.read_latency + (1.0 - read) * device.program_latency
     machine = replace(device, keys={"host.mode": "open"}, user=262_144, blocks=8192)

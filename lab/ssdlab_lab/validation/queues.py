@@ -14,7 +14,7 @@ from ssdlab_lab.oracles import (
 )
 
 from .check import Check, Line, Result, Run, interval
-from .timed import Timed, poisson
+from .timed import TimedDevice, poisson
 
 HISTOGRAM = 0.004
 """Percentiles of a report are read from a histogram with bins of this relative width."""
@@ -41,8 +41,8 @@ QUICK = Length(150_000, 10_000, (1, 2, 3, 4))
 
 def checks() -> Iterator[Check]:
     """Yield the checks of the full page."""
-    serial = Timed("serial", 50_000, 200_000)
-    pipelined = Timed("pipelined", 38_000, 750_000, transfer=11_000, command=1_000)
+    serial = TimedDevice("serial", 50_000, 200_000)
+    pipelined = TimedDevice("pipelined", 38_000, 750_000, transfer=11_000, command=1_000)
     for utilisation in (0.3, 0.5, 0.7, 0.8, 0.9):
         yield _md1(serial, utilisation, LONG if utilisation > 0.75 else FULL)
     for utilisation in (0.5, 0.8):
@@ -55,7 +55,7 @@ def checks() -> Iterator[Check]:
 
 def quick_checks() -> Iterator[Check]:
     """Yield those of `--quick`."""
-    yield _md1(Timed("serial", 50_000, 200_000), 0.5, QUICK)
+    yield _md1(TimedDevice("serial", 50_000, 200_000), 0.5, QUICK)
     yield _mixture(0.6, QUICK)
     yield _priority(400_000, QUICK)
 
@@ -70,7 +70,7 @@ def _estimate(title: str, formula: float, values: Sequence[float], bins: float =
     return Line(title, formula, mean, bound, half)
 
 
-def _runs(device: Timed, length: Length, arrival: str, read: float) -> tuple[Run, ...]:
+def _runs(device: TimedDevice, length: Length, arrival: str, read: float) -> tuple[Run, ...]:
     machine = replace(device, keys={**device.keys, "host.mode": "open"})
     settings = machine.settings(
         requests=length.requests + length.warmup,
@@ -81,7 +81,7 @@ def _runs(device: Timed, length: Length, arrival: str, read: float) -> tuple[Run
     return tuple(Run({**settings, "run.seed": seed}) for seed in length.seeds)
 
 
-def _md1(device: Timed, utilisation: float, length: Length) -> Check:
+def _md1(device: TimedDevice, utilisation: float, length: Length) -> Check:
     service = device.read_latency
     spacing = round(service / utilisation)
     load = service / spacing
@@ -101,7 +101,7 @@ def _md1(device: Timed, utilisation: float, length: Length) -> Check:
     return Check("Poisson reads of one chip", runs, judge)
 
 
-MIXED = Timed("serial", 60_000, 700_000, blocks=8192, user=262_144)
+MIXED = TimedDevice("serial", 60_000, 700_000, blocks=8192, user=262_144)
 """Room for all writes of a run: nothing is collected."""
 
 

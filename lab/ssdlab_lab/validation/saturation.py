@@ -16,7 +16,7 @@ from ssdlab_lab.oracles import (
 )
 
 from .check import Check, Line, Result, Run, Settings
-from .timed import Timed, poisson
+from .timed import TimedDevice, poisson
 
 DEPTH = 4
 """Requests outstanding for each plane."""
@@ -44,7 +44,7 @@ def quick_checks() -> Iterator[Check]:
     yield from _laws()
 
 
-def _saturated(device: Timed, read: float) -> Run:
+def _saturated(device: TimedDevice, read: float) -> Run:
     """All units busy: round-robin writes, ascending reads of what was filled round-robin."""
     depth = DEPTH * device.channels * device.chips * device.planes
     keys = {"host.queue_depth": depth, "alloc.placement": "round-robin", **device.keys}
@@ -54,7 +54,7 @@ def _saturated(device: Timed, read: float) -> Run:
     return Run(settings)
 
 
-def _rate(topic: str, label: str, device: Timed, read: float, pages_per_ns: float) -> Check:
+def _rate(topic: str, label: str, device: TimedDevice, read: float, pages_per_ns: float) -> Check:
     def judge(results: Sequence[Result]) -> list[Line]:
         if results[0].report["gc"]["calls"]:
             message = "the device collected: it is too small for this check"
@@ -68,14 +68,14 @@ def _rate(topic: str, label: str, device: Timed, read: float, pages_per_ns: floa
 def _programs() -> Iterator[Check]:
     topic = "Saturated programs, pipelined"
     for channels, chips in ((1, 1), (1, 4), (1, 8), (1, 9), (1, 16), (8, 4)):
-        device = Timed(
+        device = TimedDevice(
             "pipelined", 50_000, 200_000, transfer=25_000, channels=channels, chips=chips
         )
         rate = program_rate(channels, chips, device.transfer, device.program)
         yield _rate(topic, f"{channels} channels x {chips} chips", device, 0.0, rate)
     for chips, planes in ((1, 2), (1, 4), (2, 4), (8, 2)):
         keys: Settings = {"timing.multi_plane": True, "alloc.pool": "chip"}
-        device = Timed(
+        device = TimedDevice(
             "pipelined",
             50_000,
             200_000,
@@ -93,7 +93,7 @@ def _programs() -> Iterator[Check]:
 
 def _reads() -> Iterator[Check]:
     for channels, chips in ((1, 1), (1, 2), (1, 4), (1, 8), (4, 4)):
-        device = Timed(
+        device = TimedDevice(
             "pipelined",
             50_000,
             200_000,
@@ -109,7 +109,7 @@ def _reads() -> Iterator[Check]:
 
 def _serial() -> Iterator[Check]:
     for unit, units in (("channel", 2), ("chip", 8), ("plane", 16)):
-        device = Timed(
+        device = TimedDevice(
             "serial",
             25_000,
             200_000,
@@ -129,7 +129,9 @@ def _serial() -> Iterator[Check]:
 
 
 def _laws() -> Iterator[Check]:
-    machine = Timed("pipelined", 75_000, 750_000, transfer=12_300, channels=4, chips=4, user=60_000)
+    machine = TimedDevice(
+        "pipelined", 75_000, 750_000, transfer=12_300, channels=4, chips=4, user=60_000
+    )
     for depth, think in ((1, 0), (16, 0), (64, 0), (16, 500_000)):
         keys: Settings = {"host.queue_depth": depth, "host.think_time": f"{think} ns"}
         run = Run(replace(machine, keys=keys).settings(requests=200_000, read=0.6))
@@ -162,14 +164,14 @@ def _closed_loop(run: Run, depth: int, think: int) -> Check:
 def _utilisation() -> Iterator[Check]:
     """One chip that collects: its busy time is that of its operations, including erases."""
     for device in (
-        Timed("serial", 25_000, 200_000, transfer=10_000, sram=12_000, erase=700_000),
-        Timed("pipelined", 75_000, 750_000, transfer=12_300, command=1_000),
+        TimedDevice("serial", 25_000, 200_000, transfer=10_000, sram=12_000, erase=700_000),
+        TimedDevice("pipelined", 75_000, 750_000, transfer=12_300, command=1_000),
     ):
         keys = {"gc.reserve": 1, "host.queue_depth": 4}
         small = replace(device, blocks=256, user=13_000, keys=keys)
         run = Run(small.settings(requests=100_000, read=0.3))
 
-        def judge(results: Sequence[Result], device: Timed = device) -> list[Line]:
+        def judge(results: Sequence[Result], device: TimedDevice = device) -> list[Line]:
             report = results[0].report
             elapsed = report["time"]["simulated"]
             flash = report["flash"]

@@ -11,7 +11,7 @@ PAGE_BYTES = 4096
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedDevice:
     """Channels of chips of planes; times in ns. 64 pages of 4 KiB per block, most of them spare."""
 
     model: str

@@ -54,7 +54,7 @@ def _options(
     """Options that precede the command."""
 
 
-class Stop:
+class StopHandler:
     """The handler of SIGINT and SIGTERM: raises `KeyboardInterrupt`, except for repeats."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Stop:
 
 def main() -> None:
     """Run the command line of this process; `ssdlab_command` starts it."""
-    stop = Stop()
+    stop = StopHandler()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored
         signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ssdlab.results.comparison import Comparison
     from ssdlab.results.spare_plan import SparePlan
     from ssdlab.results.trial import Trial
-    from ssdlab.running.making import Making
+    from ssdlab.running.execution import Execution
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 MOST_REASONS = 10
@@ -65,7 +65,7 @@ def few_reasons(failures: Mapping[str, Sequence[str]], table: str) -> dict[str, 
 
 def end_comparison(
     results: Comparison | Trial | SparePlan,
-    options: Making,
+    options: Execution,
     unstored: Mapping[str, str],
     json_: Form,
     text: Callable[[], str] | None = None,

@@ -71,7 +71,7 @@ def fleet_command(
     request = FleetRequest(
         traces or [], configs, stand_in, size, read_options.values(), run_options.seed, cache
     )
-    options = run_options.making(request.name)
+    options = run_options.execution(request.name)
     with options.runner() as runner:
         fleet = run_fleet(request, runner, options)
     put_result(run_options.json_, run_options.quiet, fleet.to_json, fleet.summary)

@@ -17,14 +17,16 @@ from ssdlab.config.drives import named_errors
 from ssdlab.config.resolve import drive_presets, load_config
 from ssdlab.results.text import listed
 
-What: TypeAlias = Literal["policies", "presets", "drives", "formats", "papers", "words"]
+Listing: TypeAlias = Literal["policies", "presets", "drives", "formats", "papers", "words"]
 
 app = typer.Typer()
 
 
 @app.command("list")
 def list_command(
-    kind: Annotated[What, typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(What))}.")],
+    kind: Annotated[
+        Listing, typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(Listing))}.")
+    ],
     json_: Json = None,
 ) -> None:
     """List policies, presets, drives with errors, trace formats, papers, words of other tools."""

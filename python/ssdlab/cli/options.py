@@ -22,7 +22,7 @@ from ssdlab.display.argument import register_option
 from ssdlab.errors import ConfigError
 
 if TYPE_CHECKING:
-    from ssdlab.running.making import Making
+    from ssdlab.running.execution import Execution
 
 
 def presets(incomplete: str) -> list[str]:
@@ -143,7 +143,7 @@ Jobs = Annotated[
         "--jobs", "-j", min=1, metavar="N", help="Number of concurrent runs.  [default: cores]"
     ),
 ]
-On = Annotated[
+OnOption = Annotated[
     str | None,
     typer.Option(
         "--on",
@@ -212,7 +212,7 @@ class RunOptions:
     """Options of all verbs with several runs: where these are executed, and where they go."""
 
     jobs: Jobs = None
-    on: On = None
+    on: OnOption = None
     store: StoreOption = None
     out: Out = None
     force: Force = False
@@ -221,12 +221,14 @@ class RunOptions:
     no_html: NoHtml = False
     seed: Seed = None
 
-    def making(self, name: str) -> Making:
+    def execution(self, name: str) -> Execution:
         """How the runs are executed; by default into the folder of this name in `runs`."""
-        from ssdlab.running.making import Making  # slow to import, and other verbs have options
+        from ssdlab.running.execution import (
+            Execution,  # slow to import, and other verbs have options
+        )
 
         out, show = self.out or Path("runs") / name, not self.quiet
-        return Making(self.on, self.jobs, self.store, out, self.force, show, not self.no_html)
+        return Execution(self.on, self.jobs, self.store, out, self.force, show, not self.no_html)
 
 
 def group_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -89,7 +89,7 @@ def plan_command(
         progress=not run_options.quiet,
     )
     warn(request.trial.totals.warnings)
-    options = run_options.making(f"plan-{request.trial.drive.name}")
+    options = run_options.execution(f"plan-{request.trial.drive.name}")
     with options.runner(len(request.trial.policies)) as runner:
         plan = spare_plan.run_plan(request, runner, options, seeds, budget_s)
     text = plan.summary if details else lambda: "\n".join(plan.screen()) + "\n"

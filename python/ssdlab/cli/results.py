@@ -22,11 +22,11 @@ from ssdlab.errors import ConfigError
 from ssdlab.results import frames, outputs
 from ssdlab.results.text import counted
 from ssdlab.running.simulate import store_files
-from ssdlab.store.collect import Collected, collect
+from ssdlab.store.collect import CollectResult, collect
 from ssdlab.store.files import Files
 from ssdlab.store.query import MOST_SHOWN, Answer
 from ssdlab.store.results import Results, store_folder
-from ssdlab.store.verify import Verified, verify
+from ssdlab.store.verify import VerifyResult, verify
 
 app = typer.Typer(
     name="results", no_args_is_help=True, help="Query, check and clear up a store of results."
@@ -198,7 +198,7 @@ def gc_command(
         raise typer.Exit(UNFINISHED)
 
 
-def _collection_text(collection: Collected) -> str:
+def _collection_text(collection: CollectResult) -> str:
     lines = [
         f"{counted(collection.parts_before, 'part')} -> {collection.parts:,},"
         f" {counted(collection.rows, 'run')}",
@@ -213,7 +213,7 @@ def _collection_text(collection: Collected) -> str:
     return "\n".join([*lines, ""])
 
 
-def _collection_json(collection: Collected) -> str:
+def _collection_json(collection: CollectResult) -> str:
     values = {**vars(collection), "damaged": [*map(str, collection.damaged)]}
     return json.dumps(values, indent=2) + "\n"
 
@@ -235,7 +235,7 @@ def verify_command(store: StoreOption = None, version: Version = None, json_: Js
         raise typer.Exit(UNFINISHED)
 
 
-def _verification_text(verification: Verified) -> str:
+def _verification_text(verification: VerifyResult) -> str:
     state = (
         counted(len(verification.problems), "file") + " damaged"
         if verification.problems
@@ -251,6 +251,6 @@ def _verification_text(verification: Verified) -> str:
     return "\n".join([*lines, ""])
 
 
-def _verification_json(verification: Verified) -> str:
+def _verification_json(verification: VerifyResult) -> str:
     values = {**vars(verification), "leftovers": [*map(str, verification.leftovers)]}
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"

@@ -25,9 +25,9 @@ from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import plan, run_all
+from ssdlab.running.execution import VARIABLE
 from ssdlab.running.kept import not_stored
-from ssdlab.running.making import VARIABLE
-from ssdlab.running.runner import Planned
+from ssdlab.running.runner import PlannedRun
 
 app = typer.Typer()
 
@@ -57,7 +57,7 @@ def run_command(
         message = "a single run is always made; --store needs --seeds"
         raise typer.BadParameter(message, param_hint="--store")
     resolved = ssdlab.load_config(config, trace=trace, set=values, seed=run_options.seed)
-    options = run_options.making(resolved.name)
+    options = run_options.execution(resolved.name)
 
     def put_report(report: Report | None) -> None:
         if report is not None:
@@ -118,9 +118,9 @@ def compare_command(
     _run_comparison(planned, run_options, f"{planned[0].config.name}-compared")
 
 
-def _run_comparison(planned: Sequence[Planned], run_options: RunOptions, name: str) -> None:
+def _run_comparison(planned: Sequence[PlannedRun], run_options: RunOptions, name: str) -> None:
     """Run everything and print the results; exit with an error if they are incomplete."""
-    options = run_options.making(name)
+    options = run_options.execution(name)
     with options.runner(len(planned)) as runner:
         comparison = run_all(planned, runner, options)
     end_comparison(comparison, options, not_stored(runner), run_options.json_)

@@ -52,7 +52,7 @@ TestTraces = Annotated[
         "--test-trace", metavar="FILE", help="Trace that only tests the result; repeatable."
     ),
 ]
-Across = Annotated[
+AcrossOption = Annotated[
     Literal["mean", "worst"],
     typer.Option("--across", help="Of several traces: the mean ratio to CONFIG, or the worst."),
 ]
@@ -95,7 +95,7 @@ def search_command(
     subject_to: SubjectTo = None,
     traces: Traces = None,
     test_traces: TestTraces = None,
-    across: Across = "mean",
+    across: AcrossOption = "mean",
     seeds: SearchSeeds = 1,
     test_seeds: TestSeeds = TEST_SEEDS,
     sampler: SamplerName = SAMPLER,
@@ -119,7 +119,7 @@ def search_command(
     )
     design = design_search(config, space_values(space), goals, requests, read_options.values())
     strategy = search_options(design, sampler, pruner, trials, parallel, sampler_seed, budget)
-    options = run_options.making(f"{design.first.name}-search")
+    options = run_options.execution(f"{design.first.name}-search")
     with options.runner() as runner:
         search = run_search(design, strategy, runner, options)
     put_result(run_options.json_, run_options.quiet, search.to_json, search.summary)

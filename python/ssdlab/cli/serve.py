@@ -63,7 +63,7 @@ Scale = Annotated[
         " down until replies are in time.",
     ),
 ]
-Behind = Annotated[
+BehindOption = Annotated[
     Literal["stop", "late"],
     typer.Option(
         "--behind",
@@ -119,7 +119,7 @@ def serve(
         ),
     ] = None,
     scale: Scale = "1",
-    behind: Behind = "stop",
+    behind: BehindOption = "stop",
     poll: Poll = False,
     log_limit: LogLimit = "256 MiB",
     record: Annotated[

@@ -84,7 +84,7 @@ def sweep_command(
         seeds=seeds,
         plugs=Plugs(),
     )
-    options = run_options.making(f"{design.first.name}-sweep")
+    options = run_options.execution(f"{design.first.name}-sweep")
     with options.runner(design.runs) as runner:
         sweep = run_sweep(design, runner, options, limit)
     put_result(run_options.json_, run_options.quiet, sweep.to_json, sweep.summary)

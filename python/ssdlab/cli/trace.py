@@ -101,7 +101,7 @@ def trace_info(
     put("".join(f"{file}\n" for file in files))
 
 
-To = Annotated[
+ToOption = Annotated[
     str | None,
     typer.Option(
         "--to", metavar="FORMAT", help="Format to write.  [default: ssdtrace, if so named]"
@@ -122,7 +122,7 @@ Allow = Annotated[
 class WriteOptions(ReadOptions):
     """How a trace is read, and how a file is written."""
 
-    to: To = None
+    to: ToOption = None
     allow: Allow = None
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False
     json_: Json = None

@@ -65,7 +65,7 @@ def try_command(
         trace, drive=drive_preset, set=values, progress=not run_options.quiet
     )
     warn(plan.totals.warnings)
-    options = run_options.making(f"try-{plan.drive.name}")
+    options = run_options.execution(f"try-{plan.drive.name}")
     with options.runner(len(plan.policies)) as runner:
         result = trial.run_trial(plan, runner, options, seeds, budget_s)
     text = result.summary if details else lambda: "\n".join(result.screen()) + "\n"

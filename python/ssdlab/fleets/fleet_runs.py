@@ -24,10 +24,10 @@ from ssdlab.results import frames, outputs
 from ssdlab.results.names import FLEET, OUTCOMES, PAGE, SUMMARY
 from ssdlab.results.report import Report
 from ssdlab.results.sweep import COLUMNS, VERSION, Outcome, ordered
+from ssdlab.running.execution import Execution
 from ssdlab.running.job import file_digest
-from ssdlab.running.making import Making
 from ssdlab.running.outcomes import Key, Outcomes
-from ssdlab.running.runner import Ended, Planned, Runner, cores
+from ssdlab.running.runner import PlannedRun, RunEnd, Runner, cores
 from ssdlab.running.table import Form
 from ssdlab.store.store import Store
 from ssdlab.versions import described
@@ -73,7 +73,7 @@ def fleet(
     """
     configs = [drives] if isinstance(drives, str | Path | Config) else drives
     request = FleetRequest(traces, configs, stand_in, size, set or {}, seed, cache)
-    options = Making(on, jobs, store, out, force, progress, html)
+    options = Execution(on, jobs, store, out, force, progress, html)
     with options.runner() as runner:
         result = run_fleet(request, runner, options)
     if result.interrupted:
@@ -174,7 +174,7 @@ class Drive:
         return {"workload.span": span, "precondition.fill": fill}
 
 
-def run_fleet(request: FleetRequest, runner: Runner, options: Making) -> Fleet:
+def run_fleet(request: FleetRequest, runner: Runner, options: Execution) -> Fleet:
     """As `fleet`; Ctrl-C ends it early."""
     stand_in = _stand_in(request)
     drives = _drives(request.drives, request.base, request.seed)
@@ -268,7 +268,7 @@ class _Outcomes(Outcomes):
             if not volume.reason:
                 yield from ((i * len(self.drives) + j, None) for j in range(len(self.drives)))
 
-    def planned(self, point: int, _: int | None) -> Planned:
+    def planned(self, point: int, _: int | None) -> PlannedRun:
         """A run. Raises `ConfigError` if the drive is too small."""
         volume, drive = self._volume_and_drive(point)
         sets = {
@@ -279,13 +279,13 @@ class _Outcomes(Outcomes):
         }
         config = drive.source.load(sets, trace=volume.trace, seed=self.request.seed)
         suffix = f" on {drive.name}" if len(self.drives) > 1 else ""
-        return Planned(f"{volume.name}{suffix}", config, key=(point, None))
+        return PlannedRun(f"{volume.name}{suffix}", config, key=(point, None))
 
     def _volume_and_drive(self, point: int) -> tuple[Volume, Drive]:
         volume, drive = divmod(point, len(self.drives))
         return self.volumes[volume], self.drives[drive]
 
-    def row(self, key: Key, ended: Ended) -> Outcome:
+    def row(self, key: Key, ended: RunEnd) -> Outcome:
         """With the additional columns of a fleet; traces by the names of volumes."""
         row, (volume, _) = super().row(key, ended), self._volume_and_drive(key[0])
         if row.error:

@@ -10,7 +10,7 @@ import numpy as np
 from ssdlab.html.curves import Series, cumulative, merge_runs, points, points_in_panel, thin
 from ssdlab.html.metric_plots import all_figures
 from ssdlab.html.panels import columns_of, overlay, side_by_side
-from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, MissingPlot
 from ssdlab.html.recorded import recorded_figures
 from ssdlab.html.run_plots import (
     TIME,
@@ -29,7 +29,7 @@ MOST_PANELS = 30
 OPS = ("write", "read")
 """Operations whose latencies are compared."""
 
-Make = Callable[[Series], tuple[Floats, Floats]]
+CurveFunction = Callable[[Series], tuple[Floats, Floats]]
 """The value in a sample period: the first number over the second."""
 
 
@@ -52,7 +52,9 @@ def run_figures(comparison: Comparison) -> list[Figure]:
     figures += [parts_figure(reports, (op,), f"-{op}") for op in ops]
     figures += [_distribution(reports, *kind) for kind in _DISTRIBUTIONS]
     figures = [
-        figure if isinstance(figure, Missing) else replace(figure, caption=figure.caption + note)
+        figure
+        if isinstance(figure, MissingPlot)
+        else replace(figure, caption=figure.caption + note)
         for figure in figures
     ]
     over_time = [_over_time(comparison, *kind) for kind in _KINDS]
@@ -102,7 +104,7 @@ _BY_SEED = {
 """Columns that are drawn by seed: title and axis."""
 
 
-def _latency(op: str) -> Make:
+def _latency(op: str) -> CurveFunction:
     def make(s: Series) -> tuple[Floats, Floats]:
         return s[f"interval_{op}_sum_ns"], s[f"interval_{op}s"]
 
@@ -113,14 +115,14 @@ def _waf(s: Series) -> tuple[Floats, Floats]:
     return s.rise("all_programs"), s.rise("host_pages_written")
 
 
-def _gauge(column: str) -> Make:
+def _gauge(column: str) -> CurveFunction:
     def make(s: Series) -> tuple[Floats, Floats]:
         return s[column], np.ones(len(s))
 
     return make
 
 
-_KINDS: list[tuple[str, str, str, Axis, Make]] = [
+_KINDS: list[tuple[str, str, str, Axis, CurveFunction]] = [
     (
         "write-time",
         "Mean write latency over time",
@@ -206,14 +208,14 @@ def _distribution(
             curves.append(Curve(label, x_values, below, tone, step=True))
     if not curves:
         reasons = [no_distributions(report) for report in reports.values()]
-        return Missing(
+        return MissingPlot(
             key, title, next(filter(None, reasons), "Garbage collection collected no block.")
         )
     return overlay(key, title, text, x, y, curves)
 
 
 def _over_time(
-    comparison: Comparison, key: str, title: str, text: str, axis: Axis, make: Make
+    comparison: Comparison, key: str, title: str, text: str, axis: Axis, make: CurveFunction
 ) -> Figure:
     """A panel for each configuration, on one scale.
 
@@ -246,7 +248,7 @@ def _over_time(
             most_periods = max(most_periods, *(run.periods_per_point for run in series))
             seeds = max(seeds, len(periods))
     if not curves:
-        return Missing(
+        return MissingPlot(
             key, title, reasons[0] if reasons else "No run completed a request of this kind."
         )
     text += _note(most_periods, seeds)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ssdlab.display.numbers import duration, on_page, size
 from ssdlab.html.page import Section, document, figures, number, script_data, table
-from ssdlab.html.plot import Axis, Curve, Figure, Floats, Heat, Missing, Plot
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, Heatmap, MissingPlot, Plot
 from ssdlab.html.svg import style
 from ssdlab.results.text import PARTS, counted
 
@@ -149,8 +149,8 @@ def _map(channels: Sequence[dict[str, Any]]) -> Figure:
         shares = [np.nan if share is None else share for share in channel["valid"]]
         cells[row, : len(shares)] = shares
     if np.isnan(cells).all():
-        return Missing("map", title, "No block is written.")
-    return Heat(
+        return MissingPlot("map", title, "No block is written.")
+    return Heatmap(
         "map",
         title,
         "Share of valid pages in groups of consecutive blocks. Blank: none of them is written.",
@@ -176,7 +176,9 @@ def _rate(samples: Sequence[Sample]) -> Figure:
     moments, rates = _rates(samples)
     title = "Requests answered per second"
     if not moments.size:
-        return Missing("rate", title, "The curve appears once the drive has been sampled twice.")
+        return MissingPlot(
+            "rate", title, "The curve appears once the drive has been sampled twice."
+        )
     curve = Curve("requests", _relative_ns(samples, moments), rates, 0)
     y = Axis("requests a second", "count", low=0.0)
     return Plot("rate", title, "Per second of wall time.", _time_axis(samples), y, (curve,))
@@ -188,7 +190,7 @@ def _waf(samples: Sequence[Sample]) -> Figure:
     values = np.array([np.nan if value is None else value for value in total], dtype=float)
     title = "Write amplification"
     if moments.size < 2 or np.isnan(values).all():
-        return Missing("waf", title, "It is drawn when the drive has been written to.")
+        return MissingPlot("waf", title, "It is drawn when the drive has been written to.")
     curve = Curve("write amplification", _relative_ns(samples, moments), values, 1)
     caption = "Since the server started, or since the log was folded."
     # From 0: writes that are under way make a ratio of 1 flicker in its last digits.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ssdlab.display.numbers import format_value, on_page
 from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, shorten, tone_class
-from ssdlab.html.plot import Floats, Heat, Parallel
+from ssdlab.html.plot import Floats, Heatmap, ParallelCoordinates
 
 CELLS = 250.0
 """Height of all cells of a heat map."""
@@ -39,7 +39,7 @@ def _strengths(cells: Floats) -> tuple[Floats, float, float, bool]:
     return shares, low, high, False
 
 
-def heat_body(figure: Heat) -> tuple[float, str]:
+def heat_body(figure: Heatmap) -> tuple[float, str]:
     """Height and elements of a heat map."""
     rows, columns = figure.cells.shape
     longest = max(len(shorten(name, 14)) for name in figure.y)
@@ -75,7 +75,7 @@ def heat_body(figure: Heat) -> tuple[float, str]:
     return KEY + CELLS + BOTTOM, "".join(parts)
 
 
-def _key(figure: Heat, left: float, low: float, high: float, log: bool) -> Iterator[str]:
+def _key(figure: Heatmap, left: float, low: float, high: float, log: bool) -> Iterator[str]:
     """What the colours mean."""
     low_text, high_text = (on_page(format_value(figure.quantity, value)) for value in (low, high))
     yield f'<text class="tick end" x="{left + 62:g}" y="15">{escape(low_text)}</text><g class="t0">'
@@ -88,7 +88,7 @@ def _key(figure: Heat, left: float, low: float, high: float, log: bool) -> Itera
     yield f'</g><text class="tick" x="{left + 194:g}" y="15">{escape(high_text + scale)}</text>'
 
 
-def _sides(figure: Heat, left: float, cell_width: float, cell_height: float) -> Iterator[str]:
+def _sides(figure: Heatmap, left: float, cell_width: float, cell_height: float) -> Iterator[str]:
     foot = KEY + CELLS
     label_width = LETTER * max(len(shorten(name, 12)) for name in figure.x) + 8
     stride = max(1, math.ceil(label_width / cell_width))
@@ -107,7 +107,7 @@ def _sides(figure: Heat, left: float, cell_width: float, cell_height: float) -> 
     yield f'<text class="label middle" {turn}>{escape(figure.y_label)}</text>'
 
 
-def parallel_body(figure: Parallel) -> tuple[float, str]:
+def parallel_body(figure: ParallelCoordinates) -> tuple[float, str]:
     """Height and elements of a plot with parallel axes."""
     top, foot = 44.0, 44.0 + UPRIGHT
     # Texts are to the right of their axes.

@@ -14,7 +14,7 @@ from ssdlab.errors import ConfigError, OutputError
 from ssdlab.html.answer import answer_figure
 from ssdlab.html.compare_page import numbers_table
 from ssdlab.html.page import Section, document, figures
-from ssdlab.html.plot import Drawable, Figure, Missing
+from ssdlab.html.plot import Drawable, Figure, MissingPlot
 from ssdlab.html.png import png
 from ssdlab.html.points_plots import bars, groups, heat, over_key
 from ssdlab.html.run_page import run_figures
@@ -96,9 +96,9 @@ class Drawing:
 
 def _drawing_of(figures_: Sequence[Figure]) -> Drawing:
     """Those that can be drawn. Raises `ConfigError` with the reason if none can."""
-    plots = tuple(figure for figure in figures_ if not isinstance(figure, Missing))
+    plots = tuple(figure for figure in figures_ if not isinstance(figure, MissingPlot))
     if not plots:
-        reasons = [figure.reason for figure in figures_ if isinstance(figure, Missing)]
+        reasons = [figure.reason for figure in figures_ if isinstance(figure, MissingPlot)]
         raise ConfigError([f"plot: {reasons[0] if reasons else 'there is nothing to draw'}"])
     return Drawing(plots)
 
@@ -141,7 +141,7 @@ def of_search(search: Search) -> str:
     """The answer of a search, its history, the best points."""
     parts = [f"<p>{escape(text)}</p>" for text in (search.answer, *search.warnings) if text]
     figure = history(search, 0)
-    parts += [] if isinstance(figure, Missing) else [_drawing_of([figure])._repr_html_()]
+    parts += [] if isinstance(figure, MissingPlot) else [_drawing_of([figure])._repr_html_()]
     table = tried_table(search, MOST_ROWS)
     return "".join([*parts, f'<div style="overflow-x:auto">{table}</div>'])
 

@@ -17,7 +17,7 @@ from ssdlab import _core
 from ssdlab.display.numbers import Value, format_value, on_page
 from ssdlab.html import cells, panels
 from ssdlab.html.axes import x_ticks
-from ssdlab.html.plot import Bars, Cells, Curve, Figure, Floats, Missing, Panels, Plot, Unit
+from ssdlab.html.plot import Bars, Cells, Curve, Figure, Floats, MissingPlot, Panels, Plot, Unit
 from ssdlab.html.scale import Scale
 from ssdlab.html.svg import draw, scales, style
 
@@ -117,8 +117,8 @@ def figures(figures_: Iterable[Figure]) -> str:
     for figure_ in figures_:
         previous = boxes[-1] if boxes else None
         if (
-            isinstance(figure_, Missing)
-            and isinstance(previous, Missing)
+            isinstance(figure_, MissingPlot)
+            and isinstance(previous, MissingPlot)
             and figure_.reason == previous.reason
         ):
             boxes[-1] = replace(previous, title=f"{previous.title} · {figure_.title}")
@@ -130,7 +130,7 @@ def figures(figures_: Iterable[Figure]) -> str:
 def figure(plot: Figure) -> str:
     """A plot with its title and caption, or the reason why there is none."""
     title = f"<h3>{escape(plot.title)}</h3>"
-    if isinstance(plot, Missing):
+    if isinstance(plot, MissingPlot):
         return (
             f'<figure class="missing" id="{plot.key}">{title}<p>{prose(plot.reason)}</p></figure>'
         )

@@ -127,7 +127,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Stacked:
+class StackedBars:
     """Rows of bars laid end to end: the parts of a whole. With one part, a bar for each row."""
 
     key: str
@@ -167,7 +167,7 @@ class Forest:
 
 
 @dataclass(frozen=True)
-class Heat:
+class Heatmap:
     """Values of the cells of a grid, as strengths of a colour."""
 
     key: str
@@ -188,8 +188,8 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Upright:
-    """An axis of `Parallel`."""
+class ParallelAxis:
+    """An axis of `ParallelCoordinates`."""
 
     label: str
     ticks: tuple[tuple[float, str], ...]
@@ -197,19 +197,19 @@ class Upright:
 
 
 @dataclass(frozen=True)
-class Parallel:
+class ParallelCoordinates:
     """Lines through several upright axes, side by side."""
 
     key: str
     title: str
     caption: str
-    axes: tuple[Upright, ...]
+    axes: tuple[ParallelAxis, ...]
     lines: tuple[tuple[str, tuple[float, ...], int], ...]
     """Name, position on each axis, and colour; those further back come first."""
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingPlot:
     """A plot that cannot be drawn."""
 
     key: str
@@ -218,5 +218,5 @@ class Missing:
     """Why it cannot be drawn, and how to get it."""
 
 
-Drawable: TypeAlias = "Plot | Panels | Cells | Stacked | Forest | Heat | Parallel"
-Figure: TypeAlias = "Drawable | Missing"
+Drawable: TypeAlias = "Plot | Panels | Cells | StackedBars | Forest | Heatmap | ParallelCoordinates"
+Figure: TypeAlias = "Drawable | MissingPlot"

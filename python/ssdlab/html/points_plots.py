@@ -21,13 +21,13 @@ from ssdlab.html.plot import (
     Curve,
     Figure,
     Floats,
-    Heat,
-    Missing,
-    Parallel,
+    Heatmap,
+    MissingPlot,
+    ParallelAxis,
+    ParallelCoordinates,
     Plot,
-    Stacked,
+    StackedBars,
     Unit,
-    Upright,
 )
 from ssdlab.html.scale import short
 from ssdlab.results.points import Key, Points, Summary
@@ -102,7 +102,7 @@ def bars(points: Points, column: Column) -> Figure:
     key, head = place(column.name, "bars"), title[0].upper() + title[1:]
     if not summaries or len(summaries) > MOST_BARS:
         reason = f"Bars are drawn of 1 to {MOST_BARS} points; here are {len(summaries)}."
-        return Missing(key, head, reason)
+        return MissingPlot(key, head, reason)
     is_repeated = any(summary.high > summary.low for _, summary in summaries)
     text = f"{head} of each configuration."
     text += " Lines: 95 % confidence intervals over the seeds." if is_repeated else ""
@@ -111,7 +111,7 @@ def bars(points: Points, column: Column) -> Figure:
         for _, summary in summaries
     )
     rows = tuple((label, (summary.mean,)) for label, summary in summaries)
-    return Stacked(key, head, text, (title,), rows, column.unit, ends)
+    return StackedBars(key, head, text, (title,), rows, column.unit, ends)
 
 
 def is_hollow(points: Points, point: int) -> bool:
@@ -194,7 +194,7 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
             curves.append(_summary_curve(group.name, _by_bins(rows, x), tone, 10))
             notes.append("Medians of the points drawn; the bands span 80 % of them.")
     if not curves:
-        return Missing(key, title, "No point has this number.")
+        return MissingPlot(key, title, "No point has this number.")
     has_hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text = " ".join([f"{_title(metric)} over {x.name}.", *dict.fromkeys(notes)])
     drawn = [
@@ -304,13 +304,13 @@ def heat(points: Points, metric: Column, x: Key, y: Key, group: Group | None = N
             marked[cell] |= is_hollow(points, i)
             hollow += [i] * is_hollow(points, i)
     if not count.any():
-        return Missing(key, title, "No point has this number.")
+        return MissingPlot(key, title, "No point has this number.")
     cells = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     text = f"{_title(metric)} by colour." if count.max() == 1 else "Means of the points in a cell."
     if hollow:
         text += f" A circle marks a cell with a point where {_why_hollow(points, hollow)}."
     labels = x.name, y.name
-    return Heat(key, title, text, x_names, y_names, *labels, cells, metric.name, marked)
+    return Heatmap(key, title, text, x_names, y_names, *labels, cells, metric.name, marked)
 
 
 def _cells_of(points: Points, key: Key) -> tuple[tuple[str, ...], list[int]]:
@@ -338,7 +338,7 @@ def parallel(points: Points, metric: Column, extra_metrics: Sequence[Column] = (
     ]
     key = place(metric.name, "parallel")
     if not ranked_values:
-        return Missing(key, title, "No point has this number.")
+        return MissingPlot(key, title, "No point has this number.")
     numbers = {i: value for value, i in ranked_values}
     ranking = [i for _, i in sorted(ranked_values)]
     most = min(max(1, round(BEST * len(ranking))), MOST_PARALLEL // 2)
@@ -373,16 +373,16 @@ def parallel(points: Points, metric: Column, extra_metrics: Sequence[Column] = (
     text = "Each line is a point."
     text += f" Coloured: the {len(best)}{valid} with the lowest {metric.title}." if best else ""
     text += f" {omitted:,} of the others are left out." if omitted else ""
-    return Parallel(key, title, text, tuple(axes), lines)
+    return ParallelCoordinates(key, title, text, tuple(axes), lines)
 
 
-def _key_upright(points: Points, key: Key) -> tuple[Upright, list[float]]:
+def _key_upright(points: Points, key: Key) -> tuple[ParallelAxis, list[float]]:
     column = points.column(key)
     if not key.numeric:
         step = max(1, len(key.values) - 1)
         positions = {value: i / step for i, value in enumerate(key.values)}
         ticks = tuple((place, str(value)) for value, place in positions.items())
-        return Upright(key.name, ticks[:: max(1, len(ticks) // 12)]), [
+        return ParallelAxis(key.name, ticks[:: max(1, len(ticks) // 12)]), [
             positions[value] for value in column
         ]
     numbers = np.array([float(value or 0) for value in column])
@@ -394,7 +394,7 @@ def _round(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def _metric_upright(points: Points, metric: Column) -> tuple[Upright, list[float]]:
+def _metric_upright(points: Points, metric: Column) -> tuple[ParallelAxis, list[float]]:
     summaries = [points.summary(i, metric.name) for i in range(len(points.labels))]
     values = np.array([math.nan if summary is None else summary.mean for summary in summaries])
     finite = values[np.isfinite(values)]
@@ -405,12 +405,12 @@ def _metric_upright(points: Points, metric: Column) -> tuple[Upright, list[float
 
 def _upright(
     name: str, values: Floats, log: bool, text: Callable[[float], str]
-) -> tuple[Upright, list[float]]:
+) -> tuple[ParallelAxis, list[float]]:
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     shares = [0.0, 0.25, 0.5, 0.75, 1.0]
     if high <= low:
-        return Upright(name, ((0.5, text(low)),)), [
+        return ParallelAxis(name, ((0.5, text(low)),)), [
             0.5 if value == value else value for value in values.tolist()
         ]
     if log:
@@ -419,7 +419,7 @@ def _upright(
     else:
         positions = (values - low) / (high - low)
         ticks = tuple((share, text(low + share * (high - low))) for share in shares)
-    return Upright(name, ticks), positions.tolist()
+    return ParallelAxis(name, ticks), positions.tolist()
 
 
 def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, list[int]]:
@@ -441,7 +441,7 @@ def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, 
         if not front or row[1] < front[-1][1]:
             front.append(row)
     if len(pairs) < 2:
-        return Missing(key, title, "Fewer than two points have both numbers."), []
+        return MissingPlot(key, title, "Fewer than two points have both numbers."), []
     omitted = len(pairs) - FRONT_DOTS
     drawn_points = {row[2] for row in pairs[:: max(1, -(-len(pairs) // FRONT_DOTS))]}
     curves = [

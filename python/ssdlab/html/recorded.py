@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ssdlab.config.resolve import Config, load_config
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
-from ssdlab.html.plot import Figure, Missing
+from ssdlab.html.plot import Figure, MissingPlot
 from ssdlab.html.trace_plots import arrival_figures
 from ssdlab.results.report import Report
 from ssdlab.traces.info import Info
@@ -47,11 +47,11 @@ def recorded_figures(report: Report) -> list[Figure]:
             rate, *maps = arrival_figures([info])
             # A run has its own plot "rate".
             return [_add_note(figure) for figure in (replace(rate, key="arrivals"), *maps)]
-    return [Missing("arrivals", "Arrivals by time and address", reason)]
+    return [MissingPlot("arrivals", "Arrivals by time and address", reason)]
 
 
 def _add_note(figure: Figure) -> Figure:
-    if isinstance(figure, Missing):
+    if isinstance(figure, MissingPlot):
         return figure
     return replace(figure, caption=figure.caption + NOTE)
 

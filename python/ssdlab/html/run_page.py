@@ -21,7 +21,7 @@ from ssdlab.html.page import (
     warning_boxes,
     warnings_box,
 )
-from ssdlab.html.plot import Figure, Missing
+from ssdlab.html.plot import Figure, MissingPlot
 from ssdlab.html.recorded import recorded_figures
 from ssdlab.html.run_plots import (
     OPS,
@@ -93,7 +93,7 @@ def _plots(report: Report, make_figures: Callable[[Report], list[Figure]]) -> st
     figures_ = make_figures(report)
     if not report.completed:
         # Advice on how to get the others would distract from the failure.
-        figures_ = [figure for figure in figures_ if not isinstance(figure, Missing)]
+        figures_ = [figure for figure in figures_ if not isinstance(figure, MissingPlot)]
     return figures(figures_) if figures_ else ""
 
 

@@ -19,9 +19,9 @@ from ssdlab.html.plot import (
     Bars,
     Curve,
     Figure,
-    Missing,
+    MissingPlot,
     Plot,
-    Stacked,
+    StackedBars,
 )
 from ssdlab.results.report import Report
 
@@ -107,7 +107,7 @@ def distribution_figures(
         reason = next(
             (reason for reason in reasons if reason), "No request of this kind completed."
         )
-        return [Missing(*title, reason) for title in titles]
+        return [MissingPlot(*title, reason) for title in titles]
     x_axis = Axis("latency", "ns", log=True)
     note = RESOLUTION
     if zeros:
@@ -142,7 +142,7 @@ def _latency_over_time(report: Report) -> list[Figure]:
         ops = [op for op in ("read", "write") if series[f"interval_{op}s"].any()]
         reason = None if ops else "No read or write completed during the measurement."
     if reason is not None:
-        return [Missing(*title, reason) for title in titles]
+        return [MissingPlot(*title, reason) for title in titles]
     means = [
         series.mean(op, OPS[op], series[f"interval_{op}_sum_ns"], series[f"interval_{op}s"])
         for op in ops
@@ -174,12 +174,14 @@ def parts_figure(reports: dict[str, Report], ops: tuple[str, ...], key: str = ""
                 rows.append((label or op, values))
     if not rows:
         is_functional = all(_is_functional(report) for report in reports.values())
-        return Missing(*title, UNTIMED if is_functional else "No request of this kind completed.")
+        return MissingPlot(
+            *title, UNTIMED if is_functional else "No request of this kind completed."
+        )
     caption = (
         "Mean latency and its parts: waiting for other host operations, flash array, buses,"
         " waiting for garbage collection, fetching metadata."
     )
-    return Stacked(*title, caption, tuple(PARTS.values()), tuple(rows))
+    return StackedBars(*title, caption, tuple(PARTS.values()), tuple(rows))
 
 
 def device_figures(report: Report) -> list[Figure]:
@@ -196,7 +198,7 @@ def device_figures(report: Report) -> list[Figure]:
             "erases-time": "Blocks erased",
             "pending": "Pending requests",
         }
-        return [Missing(key, title, reason) for key, title in titles.items()]
+        return [MissingPlot(key, title, reason) for key, title in titles.items()]
     series = Series(report)
     return [_requests(series), *_space(report, series), *_writes(series), *_activity(series)]
 
@@ -231,7 +233,7 @@ def _writes(series: Series) -> list[Figure]:
         axis = WAF_AXIS
         waf: Figure = Plot(*title, text + series.note, TIME, axis, curves, linked=True)
     else:
-        waf = Missing(*title, "The host wrote nothing during the measurement.")
+        waf = MissingPlot(*title, "The host wrote nothing during the measurement.")
     other_programs = series.rise("all_programs") - series.rise("gc_programs")
     rates = [
         series.mean("for the host and others", HOST, other_programs, series.seconds),
@@ -251,7 +253,7 @@ def _requests(series: Series) -> Figure:
         if series[f"interval_{op}s"].any()
     ]
     if not rates:
-        return Missing(*title, "No read or write completed during the measurement.")
+        return MissingPlot(*title, "No read or write completed during the measurement.")
     text = "Reads and writes that completed, a second, within each sample period." + series.note
     y = Axis("requests per second", "count", low=0.0)
     return side_by_side(*title, text, TIME, y, rates, linked=True)
@@ -301,7 +303,9 @@ def _victims(report: Report) -> Figure:
     title = "victims", "Invalid share of the victims"
     rows = report.distributions.get("victim_invalid")
     if rows is None:
-        return Missing(*title, no_distributions(report) or "Garbage collection collected no block.")
+        return MissingPlot(
+            *title, no_distributions(report) or "Garbage collection collected no block."
+        )
     invalid = report.gc.mean_victim_invalid_ratio
     pages = rows[:, 2].sum(), (rows[:, 2] * (rows[:, 0] + rows[:, 1]) / 2).sum()
     # The report knows the mean share, the buckets the mean number: together the size of a victim.
@@ -324,7 +328,7 @@ def _erases(report: Report) -> Figure:
     title = "erases", "Erases of blocks during the measurement"
     rows = report.distributions.get("erases")
     if rows is None:
-        return Missing(*title, no_distributions(report) or "The device has no blocks.")
+        return MissingPlot(*title, no_distributions(report) or "The device has no blocks.")
     low, high = int(rows[0, 0]), int(rows[-1, 1])
     bar_width = -(-(high - low + 1) // MOST_BARS)
     bar_indices = (rows[:, 0] - low) // bar_width
@@ -345,7 +349,7 @@ def _erases(report: Report) -> Figure:
 def _utilisation(unit: str, shares: tuple[float, ...]) -> Figure:
     title = f"{unit}s", f"Utilisation of {unit}s"
     if not shares:
-        return Missing(*title, UNTIMED)
+        return MissingPlot(*title, UNTIMED)
     values = np.array(shares)
     y = Axis("share of time busy", "share", low=0.0, high=1.0)
     order = ", channel by channel" if unit == "chip" else ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ssdlab.display.form import Column
-from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, MissingPlot, Plot
 from ssdlab.html.points_plots import metric_axis, pad, parallel, place, trade_off
 from ssdlab.results.points import Points
 from ssdlab.results.search import Goal, Search, Tried
@@ -29,7 +29,7 @@ def history(search: Search, goal_index: int) -> Figure:
     key, title = place("history", goal.column.name), f"{_capitalize(goal.title)} over the trials"
     completed = [trial for trial in search.trials if trial.state == "completed"]
     if not completed:
-        return Missing(key, title, search.nothing)
+        return MissingPlot(key, title, search.nothing)
     curves = []
     allowed = [trial for trial in completed if trial.allowed]
     best: list[float] = []
@@ -77,7 +77,7 @@ def fronts(search: Search) -> list[Figure]:
         and (y := _number(trial, y_column)) is not None
     ]
     if len(completed) < 2:
-        return [Missing(key, title, "Fewer than two points have both numbers.")]
+        return [MissingPlot(key, title, "Fewer than two points have both numbers.")]
     allowed = [(x, y) for x, y, trial in completed if trial.allowed]
     line: list[tuple[float, float]] = []
     for x, y in sorted(

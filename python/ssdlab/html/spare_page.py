@@ -9,7 +9,7 @@ import numpy as np
 
 from ssdlab.html.answer import answer_list
 from ssdlab.html.page import Section, document, figures, table, warnings_box
-from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot, Unit
+from ssdlab.html.plot import Axis, Curve, Figure, Floats, MissingPlot, Plot, Unit
 from ssdlab.results.lifetime import FAR, Interval
 from ssdlab.results.spare_plan import NAMES, ORDER, Bound, SparePlan
 from ssdlab.results.text import by_reason
@@ -62,7 +62,7 @@ def _figure(plan: SparePlan, bound: Bound) -> Figure:
         if points:
             curves.append(_curve(bound, policy, points, tone))
     if not curves:
-        return Missing(key, title, "No policy was judged by this number.")
+        return MissingPlot(key, title, "No policy was judged by this number.")
     shares = [step.provision for step in plan.steps]
     x_ends = np.array([shares[0], shares[-1]])
     values = [bound.limit, *(float(end) for curve in curves for end in _band_values(curve))]

@@ -38,12 +38,12 @@ from ssdlab.html.plot import (
     Cells,
     Drawable,
     Forest,
-    Heat,
+    Heatmap,
     Panels,
-    Parallel,
+    ParallelCoordinates,
     Plot,
     Point,
-    Stacked,
+    StackedBars,
 )
 from ssdlab.html.scale import Scale
 
@@ -63,13 +63,13 @@ def _file_style() -> str:
 
 def draw(figure: Drawable, *, is_file: bool = False) -> str:
     """The figure as an SVG element or, with `is_file`, as a file with its title and its style."""
-    if isinstance(figure, Stacked):
+    if isinstance(figure, StackedBars):
         height, body = _stacked(figure)
     elif isinstance(figure, Forest):
         height, body = _forest(figure)
-    elif isinstance(figure, Heat):
+    elif isinstance(figure, Heatmap):
         height, body = heat_body(figure)
-    elif isinstance(figure, Parallel):
+    elif isinstance(figure, ParallelCoordinates):
         height, body = parallel_body(figure)
     elif isinstance(figure, Panels):
         height, body = panels_body(figure)
@@ -178,7 +178,7 @@ def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
         )
 
 
-def _stacked(figure: Stacked) -> tuple[float, str]:
+def _stacked(figure: StackedBars) -> tuple[float, str]:
     names = list(figure.parts)
     is_single = len(names) == 1
     top = TOP + 6 + (0 if is_single else LINE * _legend_lines(names))

@@ -21,7 +21,7 @@ from ssdlab.html.plot import (
     Curve,
     Figure,
     Floats,
-    Missing,
+    MissingPlot,
     Plot,
 )
 
@@ -90,7 +90,7 @@ def _rate(infos: Sequence[Info]) -> Figure:
                 name = RATES.get(field, field) + suffix
                 curves.append(Curve(name, edges, heights, tone + shift, step=True))
     if not curves:
-        return Missing(*title, "The trace has no requests.")
+        return MissingPlot(*title, "The trace has no requests.")
     text = (
         f"Arrivals in bins of {' and '.join(widths)}, as requests per second; the last bin may"
         " reach beyond the end of the trace."
@@ -125,7 +125,9 @@ def _maps(infos: Sequence[Info]) -> list[Figure]:
             bins = (end_x, first_y, float(grid.bin_ns), float(bin_y))
             cells = (*bins, counts, f"pages {noun}", tone, highest)
             figures.append(Cells(key, title, text, SINCE, Axis("address", "bytes"), *cells))
-    return figures or [Missing("map", "Pages by time and address", "No page is read or written.")]
+    return figures or [
+        MissingPlot("map", "Pages by time and address", "No page is read or written.")
+    ]
 
 
 def _cdf(name: str, shape: Distribution, tone: int) -> Curve | None:
@@ -149,7 +151,7 @@ def _cdf_figure(
 ) -> Figure:
     drawn_curves = tuple(curve for curve in curves if curve is not None)
     if not drawn_curves:
-        return Missing(key, title, reason)
+        return MissingPlot(key, title, reason)
     return Plot(key, title, text + STEPS, axis, SHARE, drawn_curves)
 
 
@@ -172,7 +174,7 @@ def _by_op(
     ]
     curves = tuple(_histogram(*shape) for shape in shapes if shape[1].count)
     if not curves:
-        return Missing(key, title, "The trace has only flushes.")
+        return MissingPlot(key, title, "The trace has only flushes.")
     text += " Each step covers the values from one power of two up to the next."
     return Plot(key, title, text, axis, Axis("share of each", "share", low=0.0), curves)
 
@@ -206,7 +208,7 @@ def _hot(infos: Sequence[Info]) -> Figure:
         if info.updates.page_writes
     )
     if not curves:
-        return Missing(*title, "The trace writes nothing.")
+        return MissingPlot(*title, "The trace writes nothing.")
     text = (
         "Writes that go to the hottest of the written pages (4 KiB). A straight line from corner"
         " to corner would be uniform."
@@ -234,7 +236,7 @@ def _idle(infos: Sequence[Info]) -> Figure:
         if info.duration_ns
     )
     if not curves:
-        return Missing(*title, "All requests arrive at once.")
+        return MissingPlot(*title, "All requests arrive at once.")
     text = "Share of the duration in gaps of at least this length."
     x = Axis("length of a gap", "ns", log=True)
     return Plot(*title, text, x, Axis("share of the duration", "share", low=0.0, high=1.0), curves)
@@ -253,7 +255,7 @@ def _bursts(infos: Sequence[Info]) -> Figure:
             if windows:
                 curves.append(Curve(name + suffix, x, np.array(values, float), tone + shift))
     if not curves:
-        return Missing(*title, "The trace is shorter than a window.")
+        return MissingPlot(*title, "The trace is shorter than a window.")
     text = "Arrivals in windows of a given length. Dispersion is variance over mean: 1 for Poisson."
     y = Axis("ratio", "ratio", log=True)
     return Plot(*title, text, Axis("length of a window", "ns", log=True), y, tuple(curves))

@@ -11,7 +11,7 @@ from ssdlab.errors import OutputError
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.compare_plots import comparison_figures
 from ssdlab.html.page import MADE_BY
-from ssdlab.html.plot import Figure, Missing
+from ssdlab.html.plot import Figure, MissingPlot
 from ssdlab.html.png import png
 from ssdlab.html.run_page import run_figures, run_page
 from ssdlab.html.search_page import search_page
@@ -141,5 +141,5 @@ def _pictures(figures: Sequence[Figure], folder: Path, kind: Picture) -> dict[Pa
     return {
         folder / f"{figure.key}.{kind}": write(draw(figure, is_file=True))
         for figure in figures
-        if not isinstance(figure, Missing)
+        if not isinstance(figure, MissingPlot)
     }

@@ -19,7 +19,7 @@ from ssdlab.html.page import (
     warnings_box,
 )
 from ssdlab.html.panels import side_by_side
-from ssdlab.html.plot import Axis, Bars, Curve, Figure, Missing, Plot
+from ssdlab.html.plot import Axis, Bars, Curve, Figure, MissingPlot, Plot
 
 if TYPE_CHECKING:
     from ssdlab.kv.simulation import Simulated
@@ -83,7 +83,7 @@ def _background(report: dict[str, Any], time: Axis) -> Figure:
     rows = np.array(report["background"]["rows"], dtype=float).reshape(-1, 3)
     title = "Flushes and compactions"
     if len(rows) == 0:
-        return Missing("background", title, "There were none.")
+        return MissingPlot("background", title, "There were none.")
     bars = tuple(
         Bars(
             "flush" if level == 0 else f"into level {level}",
@@ -105,7 +105,7 @@ def _channels(report: dict[str, Any], time: Axis) -> list[Figure]:
     titles = {"channels": "Channels of the drive", "collection": "Collection on the drive"}
     if len(rows) < 2:
         reason = f"The drive was used for less than an interval{SHORTER}"
-        return [Missing(key, title, reason) for key, title in titles.items()]
+        return [MissingPlot(key, title, reason) for key, title in titles.items()]
     moments, collected, busy = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     # A row may follow another at the same time; nothing has been done in between.
     durations = np.maximum(np.diff(moments), 1)

@@ -10,15 +10,15 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from ssdlab.display.progress import MOST_BARS, Callback, Display, display
-from ssdlab.running.runner import Ended, Planned, Runner, Take
+from ssdlab.running.runner import PlannedRun, RunCallback, RunEnd, Runner
 
 
 @dataclass(eq=False)
 class Batch:
     """Runs for a `Runner`, which takes the next one from `planned` when it has room for it."""
 
-    planned: Iterable[Planned]
-    take: Take
+    planned: Iterable[PlannedRun]
+    take: RunCallback
     folder: Path | None = None
     """Every run writes its files there, with pages if `html`."""
     _: KW_ONLY
@@ -63,7 +63,7 @@ class Batch:
         for text in self.tracebacks.values():
             print(text, end="", file=sys.stderr, flush=True)
 
-    def next(self) -> Planned | None:
+    def next(self) -> PlannedRun | None:
         """The next run; None if no other begins."""
         with self.lock:
             return None if self.stop.is_set() else next(self.pending, None)
@@ -73,7 +73,7 @@ class Batch:
         self.interrupted = True
         self.stop.set()
 
-    def callback(self, run: Planned) -> Callback:
+    def callback(self, run: PlannedRun) -> Callback:
         """Shows the progress of a run; raises `KeyboardInterrupt` when `stop` is set."""
         show = self.display.run(run.title) if self.display and self.has_lines else None
 
@@ -85,7 +85,7 @@ class Batch:
 
         return progress
 
-    def end(self, run: Planned, ending: Ended) -> None:
+    def end(self, run: PlannedRun, ending: RunEnd) -> None:
         """A run has ended."""
         if ending.traceback:
             self.tracebacks.setdefault(ending.why, ending.traceback)

@@ -23,15 +23,15 @@ from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.names import COMPARISON_CSV, COMPARISON_JSON, SUMMARY
 from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch
+from ssdlab.running.execution import Execution
 from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.job import check_traces
-from ssdlab.running.making import Making
-from ssdlab.running.runner import Ended, Planned, Runner
+from ssdlab.running.runner import PlannedRun, RunEnd, Runner
 from ssdlab.running.simulate import Plugs, merge_plugs
 from ssdlab.store.store import Store
 
 NO_PLUGS = Plugs()
-Enough: TypeAlias = Callable[[Comparison], bool]
+StopRule: TypeAlias = Callable[[Comparison], bool]
 """Whether the intervals are narrow enough, or the time is over."""
 
 
@@ -44,7 +44,7 @@ def plan(
     seed: int | None = None,
     seeds: int | None = None,
     plugs: Plugs = NO_PLUGS,
-) -> list[Planned]:
+) -> list[PlannedRun]:
     """Every configuration with every trace and every combination of varied values.
 
     With `seeds`, that many times each: all configurations with the first seed, then the next.
@@ -78,7 +78,7 @@ def plan(
         raise ConfigError(errors)
     labels = labels_of(parts)
     planned = [
-        Planned(label, *entry, varied=setting)
+        PlannedRun(label, *entry, varied=setting)
         for label, entry, setting in zip(labels, loaded, settings, strict=True)
     ]
     return planned if seeds is None else repeat(planned, seeds)
@@ -92,7 +92,7 @@ def check_seeds(seeds: int) -> None:
         )
 
 
-def repeat(planned: list[Planned], seeds: int) -> list[Planned]:
+def repeat(planned: list[PlannedRun], seeds: int) -> list[PlannedRun]:
     """Every run with the seeds `run.seed`, `run.seed` + 1, ..., the same for all."""
     check_seeds(seeds)
     label_by_seed = {run.config["run.seed"]: run.label for run in planned}
@@ -172,25 +172,25 @@ def compare(
     planned = plan(
         configurations, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs
     )
-    return run_comparison(planned, Making(on, jobs, store, out, force, progress, html))
+    return run_comparison(planned, Execution(on, jobs, store, out, force, progress, html))
 
 
-def run_comparison(planned: Sequence[Planned], making: Making) -> Comparison:
+def run_comparison(planned: Sequence[PlannedRun], execution: Execution) -> Comparison:
     """Execute all runs. Raises `Interrupted` with the completed ones if Ctrl-C has ended them."""
-    with making.runner(len(planned)) as runner:
-        comparison = run_all(planned, runner, making)
+    with execution.runner(len(planned)) as runner:
+        comparison = run_all(planned, runner, execution)
     if comparison.interrupted:
         raise Interrupted(None, comparison.folder, comparison=comparison)
     return comparison
 
 
-def run_all(planned: Sequence[Planned], runner: Runner, making: Making) -> Comparison:
+def run_all(planned: Sequence[PlannedRun], runner: Runner, execution: Execution) -> Comparison:
     """Execute all runs, with folders, tables, summary and page in one folder."""
-    if making.folder is None:
-        return run_into(planned, None, runner, making.progress).comparison()
+    if execution.folder is None:
+        return run_into(planned, None, runner, execution.progress).comparison()
     reads = dict.fromkeys(run.config.file for run in planned if run.config.file)
-    with draft(making.folder, making.force, reads) as staging:
-        finished = run_into(planned, staging.path, runner, making.progress, html=making.html)
+    with draft(execution.folder, execution.force, reads) as staging:
+        finished = run_into(planned, staging.path, runner, execution.progress, html=execution.html)
         finished.failures = {
             title: reason.replace(str(staging.path), str(staging.target))
             for title, reason in finished.failures.items()
@@ -202,25 +202,25 @@ def run_all(planned: Sequence[Planned], runner: Runner, making: Making) -> Compa
         staging.write(COMPARISON_JSON, comparison.to_json())
         keep_with_page(
             staging,
-            (lambda: _page(comparison)) if making.html and not finished.unwritable else None,
+            (lambda: _page(comparison)) if execution.html and not finished.unwritable else None,
         )
     return comparison.moved(staging.target)
 
 
 @dataclass
-class Finished:
+class FinishedRuns:
     """Runs and how they ended."""
 
-    planned: list[Planned]
+    planned: list[PlannedRun]
     """All of them, in order."""
-    reports: dict[Planned, Report] = field(default_factory=dict)
+    reports: dict[PlannedRun, Report] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     """Why runs could not finish, by title."""
     interrupted: bool = False
     unwritable: bool = False
     """The error if files of a run could not be written, so that the others were not executed."""
 
-    def take(self, run: Planned, ending: Ended) -> None:
+    def take(self, run: PlannedRun, ending: RunEnd) -> None:
         """One of them has ended."""
         if ending.report is not None:
             self.reports[run] = ending.report
@@ -259,14 +259,14 @@ class Finished:
 
 
 def run_into(
-    planned: Sequence[Planned],
+    planned: Sequence[PlannedRun],
     folder: Path | None,
     runner: Runner,
     progress: bool,
-    enough: Enough | None = None,
+    enough: StopRule | None = None,
     *,
     html: bool = False,
-) -> Finished:
+) -> FinishedRuns:
     """Execute the runs; each is written to its place in `folder` as soon as it ends.
 
     With `enough`, no further seed begins once it returns true for the runs that have ended. Raises
@@ -275,7 +275,7 @@ def run_into(
     planned = _prepare(planned, runner, progress)
     if progress:
         warn_before_run(note for run in planned if not run.policies for note in run.config.notes)
-    finished = Finished(planned)
+    finished = FinishedRuns(planned)
     pending = planned if enough is None else _runs_until(planned, finished, enough)
     batch = Batch(pending, finished.take, folder, html=html, ahead=enough is None)
     try:
@@ -291,7 +291,7 @@ def run_into(
     return finished
 
 
-def _prepare(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
+def _prepare(planned: Sequence[PlannedRun], runner: Runner, progress: bool) -> list[PlannedRun]:
     """The runs with their devices.
 
     Raises `ConfigError`, or `WorkloadError` if a trace is missing.
@@ -311,8 +311,8 @@ def _page(comparison: Comparison) -> str:
 
 
 def _runs_until(
-    planned: Sequence[Planned], finished: Finished, enough: Enough
-) -> Iterator[Planned]:
+    planned: Sequence[PlannedRun], finished: FinishedRuns, enough: StopRule
+) -> Iterator[PlannedRun]:
     """The runs, one seed after the other, until `enough` returns true for those that have ended."""
     finished.planned = []
     for run in planned:

@@ -11,7 +11,7 @@ from ssdlab import _core
 from ssdlab.config.resolve import Config
 from ssdlab.display.progress import Callback
 from ssdlab.errors import restore_names, translate_errors
-from ssdlab.running.moved import NOTHING, Moved
+from ssdlab.running.moved import NOTHING, LocalPaths
 
 NOT_READING = (
     "fit",
@@ -34,7 +34,7 @@ def fits(config: Config) -> bool:
     return bool(config["device"].get("fit", "none") != "none")
 
 
-def fitted(config: Config, progress: Callback | None = None, moved: Moved = NOTHING) -> Config:
+def fitted(config: Config, progress: Callback | None = None, moved: LocalPaths = NOTHING) -> Config:
     """`config` with the capacity that its `device.fit` requests; unchanged if it requests none.
 
     Reads the trace, unless it was read before; `moved`: where it is here, if elsewhere. Raises

@@ -13,9 +13,9 @@ from ssdlab.config.files import files_of
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.policy import Policies, label_of
 from ssdlab.results.text import counted
-from ssdlab.running.runner import Ended, Planned, Runner, Work, place_of
+from ssdlab.running.runner import PlannedRun, RunEnd, Runner, Work, place_of
 from ssdlab.running.simulate import store_files
-from ssdlab.store.read import Stored
+from ssdlab.store.read import StoredRun
 from ssdlab.store.store import Store
 
 AHEAD = (32, 4096)
@@ -25,7 +25,7 @@ LOGS = "logs are not stored"
 CHANGED = "a file was changed meanwhile"
 
 
-class Kept:
+class CachingRunner:
     """Returns the reports that `store` has; `inner` executes the other runs, which are stored.
 
     Runs that were interrupted, or failed for a reason outside of them, are not stored; neither are
@@ -82,7 +82,7 @@ class Kept:
 
 def not_stored(runner: Runner) -> dict[str, str]:
     """The failures of the store of `runner`, with reasons: runs, or their use, are not stored."""
-    if not isinstance(runner, Kept) or not (runner.loss_count or runner.usage_error):
+    if not isinstance(runner, CachingRunner) or not (runner.loss_count or runner.usage_error):
         return {}
     loss = f"{counted(runner.loss_count, 'run')} not stored: {runner.store.trouble}"
     reason = (
@@ -101,7 +101,7 @@ def tell(text: str) -> None:
 class _FilteredWork:
     """Work whose runner gets only the runs that are not stored."""
 
-    def __init__(self, work: Work, keeper: Kept) -> None:
+    def __init__(self, work: Work, keeper: CachingRunner) -> None:
         self.work = work
         self.keeper = keeper
         self.store = keeper.store
@@ -110,14 +110,14 @@ class _FilteredWork:
         self.point_errors = work.point_errors
         self.ahead = work.ahead
         self.callback, self.note, self.interrupt = work.callback, work.note, work.interrupt
-        self._misses: deque[tuple[Planned, bool]] = deque()
+        self._misses: deque[tuple[PlannedRun, bool]] = deque()
         """Runs that are not in the store, and whether they will be."""
         self._running: set[int] = set()
         """Runs that are under way and will be stored, by the identity of their plan."""
         self._chunk = AHEAD[0] if work.ahead else 1
         self._lock = threading.Lock()
 
-    def next(self) -> Planned | None:
+    def next(self) -> PlannedRun | None:
         """The next run that is not stored; stored ones before it end here."""
         with self._lock:
             while not self.stop.is_set():
@@ -154,7 +154,7 @@ class _FilteredWork:
                 self._from_store(run, stored_runs[run.job.key])
         return bool(runs)
 
-    def _is_stored(self, run: Planned) -> bool:
+    def _is_stored(self, run: PlannedRun) -> bool:
         """Whether a run is looked up and stored; others are executed each time."""
         config = run.config
         files = [Path(name) for _, name in files_of(config.values)]
@@ -171,16 +171,16 @@ class _FilteredWork:
         except (ConfigError, WorkloadError):  # the run says what is wrong
             return False
 
-    def _from_store(self, run: Planned, stored: Stored) -> None:
+    def _from_store(self, run: PlannedRun, stored: StoredRun) -> None:
         """End a run with the stored results."""
         report, reason = self.store.read(stored, run.config)
         if self.folder is not None:
             place = place_of(run, self.folder)
             report = store_files(report, place, html=self.html and run.first)
         self.keeper.hits += 1
-        self.work.end(run, Ended("failed" if reason else "completed", report, reason))
+        self.work.end(run, RunEnd("failed" if reason else "completed", report, reason))
 
-    def end(self, run: Planned, ending: Ended) -> None:
+    def end(self, run: PlannedRun, ending: RunEnd) -> None:
         """Note that a run has ended; it is stored if it would end like this again."""
         self.work.end(run, ending)
         stored = id(run) in self._running

@@ -16,7 +16,7 @@ from ssdlab.config.resolve import Config
 
 
 @dataclass(frozen=True)
-class Moved:
+class LocalPaths:
     """Where files are here, by the key that names them, such as `workload.trace`.
 
     The local paths have to be so distinctive that no other text contains them.
@@ -59,5 +59,5 @@ def _quoted(path: str) -> str:
     return json.dumps(path, ensure_ascii=False)[1:-1]
 
 
-NOTHING = Moved({})
+NOTHING = LocalPaths({})
 """Every file is where the configuration says."""

@@ -77,13 +77,13 @@ def _cluster(word: str, rest: str, on: str) -> Iterator[Runner]:
     """A runner on a cluster, our own or an existing one."""
     try:
         from ssdlab.running.cluster.connection import Connection
-        from ssdlab.running.cluster.hosted import Hosted
+        from ssdlab.running.cluster.hosted import HostedCluster
         from ssdlab.running.cluster.runner import Cluster
     except ImportError as error:
         packages = ("dask", "distributed", "dask-jobqueue", "bokeh")
         message = f"{argument(on=on)} needs {error.name}: {install(*packages)}"
         raise ConfigError([message]) from error
-    hosted = None if word in ("tcp", "tls") else Hosted(_settings(word, rest, on))
+    hosted = None if word in ("tcp", "tls") else HostedCluster(_settings(word, rest, on))
     try:
         address = on if hosted is None else hosted.address
         connection = Connection(address, direct=word == "local")

@@ -9,7 +9,7 @@ from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results.names import OUTCOMES, SWEEP_JSON
 from ssdlab.results.sweep import VERSION, Outcome
 from ssdlab.running.batch import Batch
-from ssdlab.running.runner import Ended, Planned, Runner
+from ssdlab.running.runner import PlannedRun, RunEnd, Runner
 from ssdlab.running.table import Form, RunTable
 
 FORM = Form("sweep", "sweeping", SWEEP_JSON, OUTCOMES, VERSION, {"keys": "vary", "log": "vary"})
@@ -22,7 +22,7 @@ class Outcomes(RunTable[Key, Outcome]):
 
     interrupted = False
 
-    def row(self, key: Key, ending: Ended) -> Outcome:
+    def row(self, key: Key, ending: RunEnd) -> Outcome:
         """Its numbers, or why it failed."""
         if ending.how == "failed" or ending.report is None:
             return Outcome(key[0], key[1], error=ending.why or "failed")
@@ -40,7 +40,7 @@ class Outcomes(RunTable[Key, Outcome]):
     def make(
         self,
         keys: Iterable[Key],
-        plan: Callable[[int, int | None], Planned],
+        plan: Callable[[int, int | None], PlannedRun],
         runner: Runner,
         *,
         name: str,
@@ -54,7 +54,7 @@ class Outcomes(RunTable[Key, Outcome]):
         first such error is raised if no run has results. Ctrl-C sets `interrupted`.
         """
 
-        def planned_run(key: Key) -> Planned | None:
+        def planned_run(key: Key) -> PlannedRun | None:
             try:
                 return plan(*key)
             except ConfigError as error:

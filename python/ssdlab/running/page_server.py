@@ -20,7 +20,7 @@ MOST_SAMPLES = 300
 """Looks at the drive that the page draws."""
 
 
-class Shown:
+class PageState:
     """What the page shows, for the threads that serve it."""
 
     def __init__(self, name: str, token: str) -> None:
@@ -52,7 +52,7 @@ class Shown:
 def main() -> None:
     """Serve the page until the input ends."""
     token, name = json.loads(sys.stdin.buffer.readline())
-    shown = Shown(name, token)
+    shown = PageState(name, token)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(shown))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -60,7 +60,7 @@ def main() -> None:
     shown.read(sys.stdin.buffer)
 
 
-def _handler(shown: Shown) -> type[BaseHTTPRequestHandler]:
+def _handler(shown: PageState) -> type[BaseHTTPRequestHandler]:
     """The handler of the requests of a browser."""
 
     class Handler(BaseHTTPRequestHandler):

@@ -31,7 +31,7 @@ from ssdlab.errors import InternalError, Interrupted, RunError
 from ssdlab.policy import Policies
 from ssdlab.results.report import Report
 from ssdlab.running import simulate
-from ssdlab.running.moved import NOTHING, Moved
+from ssdlab.running.moved import NOTHING, LocalPaths
 from ssdlab.running.sources import sources_digest
 
 STOP_S = 30.0
@@ -66,7 +66,7 @@ def run_apart(
     *,
     out: Path | None,
     html: bool,
-    moved: Moved = NOTHING,
+    moved: LocalPaths = NOTHING,
     sources: str = "",
 ) -> Report:
     """As `run_loaded`, in a process that ends when `stop` is set. `policies`: `Policies.pack()`.

@@ -14,7 +14,7 @@ from ssdlab.errors import ConfigError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import plan, run_comparison
-from ssdlab.running.making import Making
+from ssdlab.running.execution import Execution
 from ssdlab.running.simulate import Plugs, merge_plugs, run_loaded
 from ssdlab.store.store import Store
 
@@ -121,7 +121,7 @@ def run(
             raise ConfigError(["progress: with seeds it is True or False, not a function"])
         base = load_config(config, trace=trace, preset=preset)
         planned = plan([base], set=set, seed=seed, seeds=seeds, plugs=plugs)
-        return run_comparison(planned, Making(on, jobs, store, out, force, progress, html))
+        return run_comparison(planned, Execution(on, jobs, store, out, force, progress, html))
     _check_single(jobs, on, store)
     values, policies = merge_plugs(set, plugs)
     if device is not None and config is None and preset is None:

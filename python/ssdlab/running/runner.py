@@ -33,7 +33,7 @@ SIGNALS_S = 0.2
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """A planned run."""
 
     label: str
@@ -69,7 +69,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Ended:
+class RunEnd:
     """How a run ended."""
 
     how: Literal["completed", "failed", "interrupted"]
@@ -83,7 +83,7 @@ class Ended:
     """Its error, if that is one of the `Work.point_errors`."""
 
 
-Take = Callable[[Planned, Ended], object]
+RunCallback = Callable[[PlannedRun, RunEnd], object]
 """Called in the thread of a run when that has ended."""
 
 
@@ -91,7 +91,7 @@ class Work(Protocol):
     """Runs that wait for a runner, and how they end. All calls may come from any thread."""
 
     folder: Path | None
-    """Every run writes its files there, in its `Planned.folder`; None: no files."""
+    """Every run writes its files there, in its `PlannedRun.folder`; None: no files."""
     html: bool
     """Whether to write pages, for the first repetitions."""
     ahead: bool
@@ -102,13 +102,13 @@ class Work(Protocol):
     point_errors: tuple[type[Exception], ...]
     """Errors of these types fail the run; any other stops all runs and is raised."""
 
-    def next(self) -> Planned | None:
+    def next(self) -> PlannedRun | None:
         """The next run; None if no other begins. Each that is taken is passed to `end` once."""
 
-    def callback(self, run: Planned) -> Callback:
+    def callback(self, run: PlannedRun) -> Callback:
         """Shows the progress of a run; raises `KeyboardInterrupt` when `stop` is set."""
 
-    def end(self, run: Planned, ending: Ended) -> None:
+    def end(self, run: PlannedRun, ending: RunEnd) -> None:
         """A run has ended."""
 
     def note(self, text: str) -> None:
@@ -171,7 +171,7 @@ class Threads:
             finally:
                 running.finish()
 
-    def execute(self, run: Planned, work: Work, traces: _core.Traces) -> Ended:
+    def execute(self, run: PlannedRun, work: Work, traces: _core.Traces) -> RunEnd:
         """Execute a run in its own thread."""
         return execute_run(run, work, self.apart, traces)
 
@@ -217,24 +217,24 @@ def _wait(threads: list[Future[None]], stop: threading.Event) -> None:
 
 
 def execute_run(
-    run: Planned, work: Work, apart: bool = False, traces: _core.Traces | None = None
-) -> Ended:
+    run: PlannedRun, work: Work, apart: bool = False, traces: _core.Traces | None = None
+) -> RunEnd:
     """Execute a run of `work` here, in this thread or, with `apart`, in its own process."""
     try:
-        return Ended("completed", _report_of(run, work, apart, traces))
+        return RunEnd("completed", _report_of(run, work, apart, traces))
     except Interrupted as interruption:
-        return Ended("interrupted", interruption.report)
+        return RunEnd("interrupted", interruption.report)
     except RunError as failure:
         cause = failure.__cause__
         text = "" if cause is None else str(cause)
-        return Ended("failed", failure.report, str(failure), text)
+        return RunEnd("failed", failure.report, str(failure), text)
     except (Died, *work.point_errors) as error:  # type: ignore[misc]  # several kinds
         if work.folder is not None:
             remove_stale(work.folder / run.folder)
-        return Ended("failed", None, str(error), error=error)
+        return RunEnd("failed", None, str(error), error=error)
 
 
-def place_of(run: Planned, folder: Path) -> Path:
+def place_of(run: PlannedRun, folder: Path) -> Path:
     """Where the files of a run go in the common folder."""
     place = folder / run.folder
     if run.place is not None and (place / REPORT).exists():
@@ -242,7 +242,7 @@ def place_of(run: Planned, folder: Path) -> Path:
     return place
 
 
-def _report_of(run: Planned, work: Work, apart: bool, traces: _core.Traces | None) -> Report:
+def _report_of(run: PlannedRun, work: Work, apart: bool, traces: _core.Traces | None) -> Report:
     out = None if work.folder is None else place_of(run, work.folder)
     callback, html = work.callback(run), work.html and run.first
     if run.policies or apart:

@@ -161,7 +161,7 @@ def residual(pages: int, drive_pages: int) -> float:
 
 
 @dataclass(frozen=True)
-class Small:
+class ScaledDevice:
     """A device in the shape of a drive, small enough for the pages of a trace."""
 
     keys: Mapping[str, object]
@@ -174,7 +174,7 @@ class Small:
     spare: float | None
     """Effective spare."""
 
-    def functional(self) -> Small:
+    def functional(self) -> ScaledDevice:
         """The same without time, and therefore without a write buffer."""
         keys = {key: value for key, value in self.keys.items() if "write_buffer" not in key}
         return replace(self, keys={**keys, **FUNCTIONAL})
@@ -185,7 +185,7 @@ class Small:
         return float(self.keys["device.over_provisioning"])  # type: ignore[arg-type]
 
 
-def functional_device(drive: Config, pages: int, pools: int = 1) -> Small:
+def functional_device(drive: Config, pages: int, pools: int = 1) -> ScaledDevice:
     """The device of the functional trial: pools with the drive's number of erase units.
 
     The trace touches `pages`. With more pools the blocks are smaller, and a trial with one pool and
@@ -209,7 +209,7 @@ def functional_device(drive: Config, pages: int, pools: int = 1) -> Small:
         "alloc.pool": "chip",
         "alloc.erase_unit": "block",
     }
-    return Small(keys, pools, blocks, size, pool.spare(blocks, used))
+    return ScaledDevice(keys, pools, blocks, size, pool.spare(blocks, used))
 
 
 def _erase_unit(pool: Pool, pages: float) -> tuple[int, int]:
@@ -240,7 +240,7 @@ def _planes(pool: Pool) -> int:
     return min(pool.planes, MOST_PLANES) if pool.members == 1 else 1
 
 
-def timed_device(drive: Config, pages: int, provision: float | None = None) -> Small | None:
+def timed_device(drive: Config, pages: int, provision: float | None = None) -> ScaledDevice | None:
     """The device of the timed trial: the planes of the drive, with smaller and fewer blocks.
 
     Its effective spare is that of the drive, unless `provision` sets its over-provisioning. None if
@@ -264,7 +264,7 @@ def timed_device(drive: Config, pages: int, provision: float | None = None) -> S
         "workload.fit": "compact",
         "device.over_provisioning": _provision(blocks, used),
     }
-    return Small(keys, pool.pools, blocks, size * members, pool.spare(blocks, used))
+    return ScaledDevice(keys, pool.pools, blocks, size * members, pool.spare(blocks, used))
 
 
 def _buffer(drive: Config, pages: int) -> Keys:

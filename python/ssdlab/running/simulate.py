@@ -18,7 +18,7 @@ from ssdlab.results.folder import Draft, draft, keep_with_page, write_error
 from ssdlab.results.names import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 from ssdlab.results.report import Report
 from ssdlab.running.fitted import fitted
-from ssdlab.running.moved import NOTHING, Moved
+from ssdlab.running.moved import NOTHING, LocalPaths
 
 if TYPE_CHECKING:
     from ssdlab.running.device import Device
@@ -67,7 +67,7 @@ def run_loaded(
     html: bool = True,
     policies: Policies = NONE,
     device: Device | None = None,
-    moved: Moved = NOTHING,
+    moved: LocalPaths = NOTHING,
     traces: _core.Traces | None = None,
 ) -> Report:
     """Simulate a resolved configuration; as `run`, without any output on the terminal.
@@ -132,7 +132,7 @@ def run_simulator(
 
 
 def _report(
-    finished: _core.Finished, config: Config, moved: Moved, staging: Draft | None
+    finished: _core.Finished, config: Config, moved: LocalPaths, staging: Draft | None
 ) -> Report:
     """The report, with the names of the files that `staging` holds."""
     values = moved.report(finished.report, config)

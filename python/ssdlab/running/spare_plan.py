@@ -30,7 +30,7 @@ from ssdlab.results.trial import Trial
 from ssdlab.running import trial as trials
 from ssdlab.running import trial_plan
 from ssdlab.running.compare_runs import check_seeds
-from ssdlab.running.making import Making
+from ssdlab.running.execution import Execution
 from ssdlab.running.runner import Runner
 from ssdlab.store.store import Store
 
@@ -137,9 +137,9 @@ def plan_drive(
         set=set,
         progress=progress,
     )
-    making = Making(on, jobs, store, out, force, progress, html)
-    with making.runner(len(request.trial.policies)) as runner:
-        result = run_plan(request, runner, making, seeds, budget_s)
+    execution = Execution(on, jobs, store, out, force, progress, html)
+    with execution.runner(len(request.trial.policies)) as runner:
+        result = run_plan(request, runner, execution, seeds, budget_s)
     if result.interrupted:
         raise Interrupted(None, result.folder, plan=result)
     return result
@@ -308,21 +308,21 @@ def _refusal(request: PlanRequest, provision: float) -> Sequence[str]:
 
 
 def run_plan(
-    request: PlanRequest, runner: Runner, making: Making, seeds: int | None, budget_s: float
+    request: PlanRequest, runner: Runner, execution: Execution, seeds: int | None, budget_s: float
 ) -> SparePlan:
     """Search, up to Ctrl-C."""
-    search = _Search(request, runner, making.progress, seeds, budget_s)
-    if making.folder is None:
+    search = _Search(request, runner, execution.progress, seeds, budget_s)
+    if execution.folder is None:
         return search.plan(None)
-    with draft(making.folder, making.force) as staging:
+    with draft(execution.folder, execution.force) as staging:
         result = search.plan(staging.path)
         if answer := result.answer:
-            result = replace(result, drive_file=str(making.folder / DRIVE_FILE))
+            result = replace(result, drive_file=str(execution.folder / DRIVE_FILE))
             staging.write(DRIVE_FILE, _drive_file(request, answer[0], answer[1].policy))
         staging.settle(result.completed)
         staging.write(PLAN_JSON, result.to_json())
         staging.write(SUMMARY, result.summary())
-        keep_with_page(staging, (lambda: _page(result)) if making.html else None)
+        keep_with_page(staging, (lambda: _page(result)) if execution.html else None)
     return replace(result, folder=staging.target)
 
 
@@ -504,7 +504,7 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome], touched: float) -> tu
     return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *extrapolations)))
 
 
-def _tail_of(timed: trials.Timed, policy: str) -> Tail | None:
+def _tail_of(timed: trials.TimedRuns, policy: str) -> Tail | None:
     """The 99.9th percentile of reads or of writes, the slower of them; None if it is not known."""
     by_seed = {} if timed.runs is None else timed.runs.repetitions.get(policy, {})
     both = ((run.latency.read, run.latency.write) for run in by_seed.values())

@@ -22,10 +22,10 @@ from ssdlab.results import frames, outputs
 from ssdlab.results.names import PAGE, SUMMARY, SWEEP_CSV, SWEEP_JSON, SWEEP_PARQUET
 from ssdlab.results.sweep import Sweep, ordered, point_label
 from ssdlab.running.design import MOST_RUNS, Design, check, design_sweep, notes
+from ssdlab.running.execution import Execution
 from ssdlab.running.live import live
-from ssdlab.running.making import Making
 from ssdlab.running.outcomes import FORM, Key, Outcomes
-from ssdlab.running.runner import Planned, Runner
+from ssdlab.running.runner import PlannedRun, Runner
 from ssdlab.running.simulate import Plugs
 from ssdlab.store.store import Store
 
@@ -111,16 +111,16 @@ def sweep(
         seeds=seeds,
         plugs=plugs,
     )
-    limit, making = Budget.of(budget), Making(on, jobs, store, out, force, progress, html)
-    with making.runner(design.runs) as runner:
-        result = run_sweep(design, runner, making, limit)
+    limit, execution = Budget.of(budget), Execution(on, jobs, store, out, force, progress, html)
+    with execution.runner(design.runs) as runner:
+        result = run_sweep(design, runner, execution, limit)
     if result.interrupted:
         raise Interrupted(None, result.folder, sweep=result)
     return result
 
 
 def run_sweep(
-    design: Design, runner: Runner, making: Making, budget: Budget | None = None
+    design: Design, runner: Runner, execution: Execution, budget: Budget | None = None
 ) -> Sweep:
     """Execute the missing runs of a sweep, and write its tables and its page into its folder."""
     if design.runs > MOST_RUNS and budget is None:
@@ -133,10 +133,10 @@ def run_sweep(
     check(design, runner.local_jobs)
     shown = design.shown()
     identity = design.identity(shown)
-    config, out = design.first, making.folder
+    config, out = design.first, execution.folder
     reads = (config.file,) if config.file else ()
-    with Outcomes(out, identity, FORM, force=making.force, reads=reads) as table:
-        if making.progress:
+    with Outcomes(out, identity, FORM, force=execution.force, reads=reads) as table:
+        if execution.progress:
             warn_before_run(notes(design))
         remaining = design.runs - len(table.rows)
         remaining = (
@@ -144,17 +144,17 @@ def run_sweep(
         )
         base = Sweep(config.name, shown, (), design.runs, design.log, identity, folder=out)
 
-        def plan(point: int, seed: int | None) -> Planned:
+        def plan(point: int, seed: int | None) -> PlannedRun:
             config, policies = design.load(point, seed)
             label = point_label(shown[point])
-            return Planned(label, config, policies.pack(), seed, key=(point, seed))
+            return PlannedRun(label, config, policies.pack(), seed, key=(point, seed))
 
         def snapshot(*, running: bool = False, cut: bool = False) -> Sweep:
             outcomes = ordered(table.ended())
             interrupted = cut and len(outcomes) < design.runs
             result = replace(base, outcomes=outcomes, running=running, interrupted=interrupted)
             if out is not None and not (result.running and not result.outcomes):
-                _write(result, out, making.html)
+                _write(result, out, execution.html)
             return result
 
         is_live = out is not None and remaining > 0
@@ -166,7 +166,7 @@ def run_sweep(
                     runner,
                     name=config.name,
                     remaining=remaining,
-                    progress=making.progress,
+                    progress=execution.progress,
                     ahead=budget is None or budget.seconds is None,
                 )
         except ClusterError:

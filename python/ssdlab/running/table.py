@@ -23,7 +23,7 @@ from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.results import outputs
 from ssdlab.results.folder import check_replaceable, replacement_hint, write_error
-from ssdlab.running.runner import Ended, Planned
+from ssdlab.running.runner import PlannedRun, RunEnd
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -124,7 +124,7 @@ class RunTable(ABC, Generic[Key, Row]):
                 self.rows[key] = row
 
     @abstractmethod
-    def row(self, key: Key, ending: Ended) -> Row:
+    def row(self, key: Key, ending: RunEnd) -> Row:
         """The row of a run that has completed or failed."""
 
     @abstractmethod
@@ -135,7 +135,7 @@ class RunTable(ABC, Generic[Key, Row]):
     def of_line(self, line: str) -> tuple[Key, Row]:
         """The row in a line. Raises `ValueError`, `KeyError` or `TypeError` if it is damaged."""
 
-    def take(self, run: Planned, ending: Ended) -> None:
+    def take(self, run: PlannedRun, ending: RunEnd) -> None:
         """Add the row of a run; the outcome of one that Ctrl-C has stopped is unknown."""
         if ending.how != "interrupted":
             self.add(run.key, self.row(run.key, ending))

@@ -30,9 +30,9 @@ from ssdlab.results.report import Report
 from ssdlab.results.text import counted
 from ssdlab.results.trial import INTERRUPTED, PACED, Form, Spare, Trial, drive_option
 from ssdlab.running import scale, scarce, timed_doubts
-from ssdlab.running.compare_runs import Enough, check_seeds, repeat, run_into
-from ssdlab.running.making import Making
-from ssdlab.running.runner import Planned, Runner
+from ssdlab.running.compare_runs import StopRule, check_seeds, repeat, run_into
+from ssdlab.running.execution import Execution
+from ssdlab.running.runner import PlannedRun, Runner
 from ssdlab.running.trial_plan import LONGER, Plan, label_of, plan_trial
 from ssdlab.store.store import Store
 
@@ -80,34 +80,34 @@ def try_trace(
     if seeds is not None:
         check_seeds(seeds)
     plan = plan_trial(trace, drive=drive, policies=policies, set=set, progress=progress)
-    making = Making(on, jobs, store, out, force, progress, html)
-    with making.runner(len(plan.policies)) as runner:
-        trial = run_trial(plan, runner, making, seeds, budget_s)
+    execution = Execution(on, jobs, store, out, force, progress, html)
+    with execution.runner(len(plan.policies)) as runner:
+        trial = run_trial(plan, runner, execution, seeds, budget_s)
     if trial.interrupted:
         raise Interrupted(None, trial.folder, trial=trial)
     return trial
 
 
 def run_trial(
-    plan: Plan, runner: Runner, making: Making, seeds: int | None, budget_s: float
+    plan: Plan, runner: Runner, execution: Execution, seeds: int | None, budget_s: float
 ) -> Trial:
     """Run a plan, up to Ctrl-C.
 
     Raises `ConfigError` if the trace touches more than the drive has.
     """
     check_room(plan)
-    runs = Runs(plan, runner, making.progress, seeds, budget_s)
-    if making.folder is None:
+    runs = Runs(plan, runner, execution.progress, seeds, budget_s)
+    if execution.folder is None:
         return runs.trial(None)
-    with draft(making.folder, making.force) as staging:
+    with draft(execution.folder, execution.force) as staging:
         trial = runs.trial(staging.path)
         if trial.interrupted:
-            again = f" --out {shlex.quote(str(making.folder))} --force"
+            again = f" --out {shlex.quote(str(execution.folder))} --force"
             trial = replace(trial, options=f"{trial.options}{again}")
         staging.settle(trial.completed)
         staging.write(TRIAL_JSON, trial.to_json())
         staging.write(SUMMARY, trial.summary())
-        keep_with_page(staging, (lambda: _page(trial)) if making.html else None)
+        keep_with_page(staging, (lambda: _page(trial)) if execution.html else None)
     return replace(trial, folder=staging.target)
 
 
@@ -117,7 +117,7 @@ def _page(trial: Trial) -> str:
     return trial_page(trial)
 
 
-class Timed(NamedTuple):
+class TimedRuns(NamedTuple):
     """Timed runs of policies, and what they tell of the drive."""
 
     runs: Comparison | None
@@ -279,7 +279,7 @@ class Runs:
         further = self._batch([run for run in runs if not run.first], folder, "amount", enough)
         return halved, further
 
-    def _of_lengths(self, pools: int, lengths: Mapping[str, int]) -> list[Planned]:
+    def _of_lengths(self, pools: int, lengths: Mapping[str, int]) -> list[PlannedRun]:
         """Each run on so many pools, as long as `lengths` says by its label."""
         planned = {
             length: {run.label: run for run in self.plan.functional_runs(pools, length)}
@@ -293,14 +293,14 @@ class Runs:
         policies: Sequence[str],
         folder: Path | None,
         seeds: int = TIMED_SEEDS,
-    ) -> Timed:
+    ) -> TimedRuns:
         """Timed runs of policies, and what they tell of the drive.
 
         The first run shows whether the recorded arrivals overload the drive.
         """
 
-        def no_runs(doubt: str) -> Timed:
-            return Timed(None, dict.fromkeys(policies, doubt) if doubt else {})
+        def no_runs(doubt: str) -> TimedRuns:
+            return TimedRuns(None, dict.fromkeys(policies, doubt) if doubt else {})
 
         recorded = trial.rankings["recorded"].predicted
         candidates = [
@@ -345,9 +345,9 @@ class Runs:
             for label, by_seed in timed.repetitions.items()
             if timed_doubts.is_bounded(drive, by_seed)
         ]
-        return Timed(timed, {label: doubt for label, doubt in doubts.items() if doubt}, bounded)
+        return TimedRuns(timed, {label: doubt for label, doubt in doubts.items() if doubt}, bounded)
 
-    def _match_device(self, policy: str, target: float) -> scale.Small | None:
+    def _match_device(self, policy: str, target: float) -> scale.ScaledDevice | None:
         """The timed device on which a policy writes what it writes on the drive, or nearly so.
 
         It has fewer erase units than the drive, so equal effective spare is not enough: the
@@ -467,10 +467,10 @@ class Runs:
 
     def _batch(
         self,
-        planned: Sequence[Planned],
+        planned: Sequence[PlannedRun],
         folder: Path | None,
         name: str,
-        enough: Enough | None = None,
+        enough: StopRule | None = None,
     ) -> Comparison:
         if self.interrupted or not planned:
             return Comparison({})
@@ -480,7 +480,7 @@ class Runs:
         self.interrupted = comparison.interrupted
         return _keep_completed(comparison) if self.interrupted else comparison
 
-    def _narrow_or_late(self, first: Mapping[str, Report]) -> Enough:
+    def _narrow_or_late(self, first: Mapping[str, Report]) -> StopRule:
         """Whether write amplification is known well enough, or the time is over.
 
         It looks at the widths of intervals, never at what they say.

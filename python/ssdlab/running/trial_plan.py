@@ -23,7 +23,7 @@ from ssdlab.results.prediction import ORDERS
 from ssdlab.results.text import counted
 from ssdlab.running import scale, scarce
 from ssdlab.running.fitted import Totals, fitted, totals
-from ssdlab.running.runner import Planned
+from ssdlab.running.runner import PlannedRun
 
 UNSEPARATED: dict[str, object] = {"alloc.separation": "none"}
 """The key of policies without separation, which a drive may have of its own."""
@@ -102,11 +102,11 @@ class Plan:
         keys = {**scale.PRECONDITION, **self.policies[policy], **self.given}
         return load_config(self.drive, set=keys)
 
-    def device(self, policy: str, pools: int = 1) -> scale.Small:
+    def device(self, policy: str, pools: int = 1) -> scale.ScaledDevice:
         """The device of a policy's functional trial, of so many pools."""
         return scale.functional_device(self.drive_with(policy), self.pages, pools)
 
-    def functional_runs(self, pools: int, longer: int) -> list[Planned]:
+    def functional_runs(self, pools: int, longer: int) -> list[PlannedRun]:
         """A run of each policy under each order of updates, on so many pools."""
         devices = {policy: self.device(policy, pools) for policy in self.policies}
         return [
@@ -118,8 +118,13 @@ class Plan:
         ]
 
     def plan_run(
-        self, label: str, small: scale.Small, policy: str, longer: int, extra: Mapping[str, object]
-    ) -> Planned:
+        self,
+        label: str,
+        small: scale.ScaledDevice,
+        policy: str,
+        longer: int,
+        extra: Mapping[str, object],
+    ) -> PlannedRun:
         """A run of a policy on a device, `longer` times as long, with the keys of `extra`."""
         lead_loops, measured_loops = self.loops(longer)
         if not self.fits(longer) and small.keys.get("run.mode") != "functional":
@@ -143,7 +148,7 @@ class Plan:
             **small.keys,
             **extra,
         }
-        return Planned(label, fitted(load_config(self.drive, trace=self.trace, set=keys)))
+        return PlannedRun(label, fitted(load_config(self.drive, trace=self.trace, set=keys)))
 
     def refusal(self, policy: str) -> Sequence[str]:
         """Why the drive does not take a policy; empty if it does."""

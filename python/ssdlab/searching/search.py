@@ -20,7 +20,7 @@ from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results import outputs
 from ssdlab.results.names import BEST, FRONT, PAGE, SEARCH_JSON, SUMMARY, TRIALS_CSV
 from ssdlab.results.search import Goal, Search, Tried, tried_of
-from ssdlab.running.making import Making
+from ssdlab.running.execution import Execution
 from ssdlab.running.runner import Runner
 from ssdlab.running.sweep_runs import Budget
 from ssdlab.searching.constraint import BASELINE
@@ -135,9 +135,9 @@ def search(
     requests = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
     design = design_search(config, dimensions, goals, requests, set or {})
     options = search_options(design, sampler, pruner, trials, parallel, sampler_seed, budget)
-    making = Making(on, jobs, store, out, force, progress, html)
-    with making.runner() as runner:
-        result = run_search(design, options, runner, making)
+    execution = Execution(on, jobs, store, out, force, progress, html)
+    with execution.runner() as runner:
+        result = run_search(design, options, runner, execution)
     if result.interrupted:
         raise Interrupted(None, result.folder, search=result)
     return result
@@ -187,11 +187,11 @@ def search_options(
 
 
 def run_search(
-    design: SearchDesign, options: SearchOptions, runner: Runner, making: Making
+    design: SearchDesign, options: SearchOptions, runner: Runner, execution: Execution
 ) -> Search:
     """Search, or continue the search in its folder, and write the results there."""
     check(design, runner.local_jobs)
-    if making.progress:
+    if execution.progress:
         warn_before_run([*design.space.notes, *design.first.notes])
     identity = {
         "ssdlab": described(),
@@ -202,10 +202,10 @@ def run_search(
         "parallel": options.parallel,
         "sampler_seed": options.seed,
     }
-    out = making.folder
+    out = execution.folder
     with ExitStack() as stack:
-        runs = stack.enter_context(Runs(out, identity, design, runner, force=making.force))
-        if making.progress:
+        runs = stack.enter_context(Runs(out, identity, design, runner, force=execution.force))
+        if execution.progress:
             screen, label = stack.enter_context(display()), f"{design.first.name}, searched"
             runs.progress, runs.note = screen.run(label), partial(screen.note, label)
         search_run = _SearchRun(
@@ -214,7 +214,7 @@ def run_search(
         search_run.run_rounds()
         result = search_run.result()
         if out is not None:
-            _write(result, design, out, making.html)
+            _write(result, design, out, execution.html)
     return result
 
 

@@ -33,7 +33,7 @@ Point: TypeAlias = "dict[str, object]"
 """A value for each key that the point has."""
 
 
-class Suggests(Protocol):
+class Suggester(Protocol):
     """The source of values: a trial of Optuna, or chance."""
 
     def integer(self, name: str, low: int, high: int, log: bool, /) -> int:
@@ -87,7 +87,7 @@ class Dimension:
         """A value by chance."""
         return self.of(_Chance(stream))
 
-    def of(self, suggestions: Suggests) -> object:
+    def of(self, suggestions: Suggester) -> object:
         """The value that is suggested."""
         if isinstance(self.values, Range):
             low, high = float(self.values.low), float(self.values.high)
@@ -108,7 +108,7 @@ class SearchSpace:
     notes: tuple[str, ...] = ()
     """What was left out, and why."""
 
-    def of(self, suggestions: Suggests) -> Point:
+    def of(self, suggestions: Suggester) -> Point:
         """The point that is suggested."""
         point: Point = {}
         for dimension in self.dimensions:

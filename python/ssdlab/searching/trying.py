@@ -20,7 +20,7 @@ from ssdlab.results.report import Report
 from ssdlab.results.search import VERSION
 from ssdlab.results.sweep import MEASURED, point_label
 from ssdlab.running.batch import Batch
-from ssdlab.running.runner import Ended, Planned, Runner
+from ssdlab.running.runner import PlannedRun, RunEnd, Runner
 from ssdlab.running.table import Form, RunTable
 from ssdlab.searching.design import Case, SearchDesign
 from ssdlab.searching.metric import Metric
@@ -109,7 +109,7 @@ class Runs(RunTable[str, RunResult]):
         self.note: Callable[[str], object] | None = None
         """Shows what the runner does."""
 
-    def row(self, _: str, ending: Ended) -> RunResult:
+    def row(self, _: str, ending: RunEnd) -> RunResult:
         """The stored results of a run."""
         if ending.how == "failed" or ending.report is None:
             return RunResult({}, False, ending.why or "failed")
@@ -137,7 +137,7 @@ class Runs(RunTable[str, RunResult]):
 
         Raises `OutputError`.
         """
-        planned: dict[str, Planned] = {}
+        planned: dict[str, PlannedRun] = {}
         for run in runs:
             if run.key not in self.rows and run.key not in planned:
                 outcome = self._plan(run)
@@ -157,7 +157,7 @@ class Runs(RunTable[str, RunResult]):
         batch.run(self.runner, progress=False)
         self.interrupted = batch.interrupted
 
-    def _plan(self, run: Run) -> Planned | RunResult:
+    def _plan(self, run: Run) -> PlannedRun | RunResult:
         try:
             if run.subject.point is None:
                 config, policies = self.design.reference(
@@ -172,7 +172,7 @@ class Runs(RunTable[str, RunResult]):
             if run.subject.point is None:
                 raise
             return RunResult({}, False, "; ".join(error.messages))
-        return Planned(run.subject.label, config, packed, run.seed, key=run.key)
+        return PlannedRun(run.subject.label, config, packed, run.seed, key=run.key)
 
     def of(
         self, subject: Subject, cases: Sequence[Case], seeds: Sequence[int], divisor: int = 1

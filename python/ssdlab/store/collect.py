@@ -27,7 +27,7 @@ LEFTOVER_S = 3600.0
 
 
 @dataclass
-class Collected:
+class CollectResult:
     """What was done."""
 
     parts_before: int = 0
@@ -51,14 +51,14 @@ def collect(
     unused_s: float | None = None,
     most_bytes: int | None = None,
     leftover_s: float = LEFTOVER_S,
-) -> Collected:
+) -> CollectResult:
     """Clear a store up.
 
     With `unused_s`, remove runs that nobody requested in this many seconds; with `most_bytes`,
     remove the least recently requested ones until the rest is at most this large. Raises
     `OutputError`.
     """
-    result = Collected()
+    result = CollectResult()
     entries = files.entries()
     result.parts_before = len(entries)
     result.bytes_before = sum(entry.bytes for entry in entries.values())
@@ -107,7 +107,7 @@ def _merge_used(
         file.unlink(missing_ok=True)
 
 
-Retained = dict[str, frozenset[int]]
+RetainedRows = dict[str, frozenset[int]]
 """The rows of each part that stay, by number."""
 
 
@@ -116,7 +116,7 @@ def _retained(
     used: Mapping[Path, Mapping[str, int]],
     unused_s: float | None,
     most_bytes: int | None,
-) -> Retained:
+) -> RetainedRows:
     first = first_places(entries)
     latest, now = _latest(used), time.time()
     last_use = {key: max(moment / 1e6, latest.get(key, 0)) for key, (moment, *_) in first.items()}
@@ -135,7 +135,7 @@ def _retained(
     return {name: frozenset(numbers) for name, numbers in numbers_by_part.items()}
 
 
-def _bins(entries: Mapping[str, Entry], retained: Retained) -> Iterator[list[Entry]]:
+def _bins(entries: Mapping[str, Entry], retained: RetainedRows) -> Iterator[list[Entry]]:
     """Parts that become one: neighbours that are small together, or one that loses rows."""
     group: list[Entry] = []
     for name in sorted(entries):
@@ -154,7 +154,9 @@ def _bins(entries: Mapping[str, Entry], retained: Retained) -> Iterator[list[Ent
         yield group
 
 
-def _compact(files: Files, group: list[Entry], retained: Retained, result: Collected) -> None:
+def _compact(
+    files: Files, group: list[Entry], retained: RetainedRows, result: CollectResult
+) -> None:
     """Put the wanted rows of several parts into one that replaces them."""
     intact = []
     for entry in group:
@@ -194,7 +196,7 @@ def _compact(files: Files, group: list[Entry], retained: Retained, result: Colle
     result.repeated += max(0, removed_count - dropped_count)
 
 
-def _copy(files: Files, entries: Sequence[Entry], retained: Retained, out: BinaryIO) -> None:
+def _copy(files: Files, entries: Sequence[Entry], retained: RetainedRows, out: BinaryIO) -> None:
     """Write the wanted rows, a row group at a time; columns that some parts lack are empty."""
     pa = rows.arrow()
     with ExitStack() as stack:
@@ -229,7 +231,7 @@ def _remove_replaced(files: Files) -> None:
             files.part(name).unlink(missing_ok=True)
 
 
-def _remove_leftovers(files: Files, older_s: float, result: Collected) -> None:
+def _remove_leftovers(files: Files, older_s: float, result: CollectResult) -> None:
     """Remove drafts, and parts that no manifest names."""
     for file in leftovers(files):
         with suppress(FileNotFoundError):

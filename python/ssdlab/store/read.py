@@ -25,7 +25,7 @@ Place: TypeAlias = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredRun:
     """A run in a store."""
 
     key: str
@@ -66,12 +66,12 @@ class Reader:
             self._look()
             return sorted(self._index, key=self._index.__getitem__)
 
-    def find(self, keys: Iterable[str]) -> dict[str, Stored]:
+    def find(self, keys: Iterable[str]) -> dict[str, StoredRun]:
         """Those of `keys` that are stored, in the order that is fastest to read."""
         with self._lock:
             self._look()
             stored = {
-                key: Stored(key, self, self._index.get(key))
+                key: StoredRun(key, self, self._index.get(key))
                 for key in dict.fromkeys(keys)
                 if key in self._index or self._pending(key)
             }
@@ -92,7 +92,7 @@ class Reader:
         self._index = {key: (name, at) for key, (_, name, at) in first_places(entries).items()}
         self._known_parts = frozenset(entries)
 
-    def read(self, stored: Stored, config: Config | None = None) -> tuple[Report, str]:
+    def read(self, stored: StoredRun, config: Config | None = None) -> tuple[Report, str]:
         """The report of a run that was found, and why it could not finish.
 
         With `config`, which has the same key, as its own run would have reported it.
@@ -100,7 +100,7 @@ class Reader:
         row = self.row(stored)
         return rows.report_of(row, config), rows.why_of(row, config)
 
-    def row(self, stored: Stored) -> dict[str, Any]:
+    def row(self, stored: StoredRun) -> dict[str, Any]:
         """The parts of a report. Raises `OutputError` if the part is damaged."""
         with self._lock:
             self.requested.add(stored.key)

@@ -30,7 +30,7 @@ OF_THE_MAKER = (
 
 
 @dataclass
-class Verified:
+class VerifyResult:
     """What was found."""
 
     parts: int = 0
@@ -47,9 +47,9 @@ class Verified:
         self.problems.setdefault(str(file), []).extend(texts)
 
 
-def verify(files: Files) -> Verified:
+def verify(files: Files) -> VerifyResult:
     """Check all parts that count, which reads all of them."""
-    result = Verified()
+    result = VerifyResult()
     entries = {
         name: entry for name in sorted(files.names()) if (entry := _entry(files, name, result))
     }
@@ -64,7 +64,7 @@ def verify(files: Files) -> Verified:
     return result
 
 
-def _entry(files: Files, name: str, result: Verified) -> Entry | None:
+def _entry(files: Files, name: str, result: VerifyResult) -> Entry | None:
     try:
         return files.read(name)
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def _entry(files: Files, name: str, result: Verified) -> Entry | None:
 
 
 def _of_part(
-    files: Files, entry: Entry, seen: dict[str, tuple[Path, str]], result: Verified
+    files: Files, entry: Entry, seen: dict[str, tuple[Path, str]], result: VerifyResult
 ) -> Iterator[str]:
     """What is wrong with a part."""
     fault = files.fault(entry)
@@ -99,7 +99,7 @@ def _of_rows(
     entry: Entry,
     file: Any,  # noqa: ANN401 - of a library
     seen: dict[str, tuple[Path, str]],
-    result: Verified,
+    result: VerifyResult,
 ) -> Iterator[str]:
     """What is wrong with the rows of a part."""
     index = 0
@@ -154,7 +154,7 @@ def _of_row(row: Mapping[str, Any], results: int) -> str:
 
 
 def _repetition_fault(
-    part: Path, row: Mapping[str, Any], seen: dict[str, tuple[Path, str]], result: Verified
+    part: Path, row: Mapping[str, Any], seen: dict[str, tuple[Path, str]], result: VerifyResult
 ) -> str:
     """Whether another row with this key has other results."""
     report = json.loads(row["report"])

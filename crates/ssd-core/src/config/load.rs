@@ -11,7 +11,7 @@ use super::presets;
 use super::tables::{Config, is_folder_name};
 use super::terms::{self, Term};
 use super::text::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
-use super::text::parse::{self, Node, Said};
+use super::text::parse::{self, Node, RawValue};
 use super::text::quantity::by_letter;
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ fn sets<T: Composed>(
         let is_text = path == "preset" || AnyKey::<T>::find(path).is_some_and(AnyKey::is_text);
         let parts: Vec<&str> = path.split('.').map(str::trim).collect();
         if parts.len() > 8 {
-            let value = Node { place, literal: Said::Text(text.clone()) };
+            let value = Node { place, literal: RawValue::Text(text.clone()) };
             errors.add(place, path, unknown::<T>(path, &value));
             continue;
         }
@@ -85,7 +85,7 @@ fn sets<T: Composed>(
             continue;
         };
         for part in parts[1..].iter().rev() {
-            node = Node { place, literal: Said::Table(vec![((*part).to_string(), node)]) };
+            node = Node { place, literal: RawValue::Table(vec![((*part).to_string(), node)]) };
         }
         trees.push(vec![(parts[0].to_string(), node)]);
     }
@@ -146,7 +146,7 @@ fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees
             unknown_table::<T>(errors, table, node);
             continue;
         }
-        let Said::Table(entries) = &node.literal else {
+        let RawValue::Table(entries) = &node.literal else {
             let message = format!("found {}; expected a table: [{table}]", node.describe());
             errors.add(node.place, table, message);
             continue;
@@ -182,7 +182,7 @@ fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees
 fn unknown_table<T: Composed>(errors: &mut Errors, table: &str, node: &Node) {
     let path = |name: &str| format!("{table}.{name}");
     match &node.literal {
-        Said::Table(entries)
+        RawValue::Table(entries)
             if entries
                 .iter()
                 .any(|(name, _)| !terms::of_key(T::VOCABULARIES, &path(name)).1.is_empty()) =>
@@ -245,9 +245,12 @@ fn unknown<T: Composed>(path: &str, node: &Node) -> String {
 fn explained<T: Composed>(word: &str, terms: &[(String, &Term)], node: &Node) -> String {
     let meaning = |(tool, term): &(String, &Term)| match (term.key, term.note, &node.literal) {
         ("", note, _) => format!("{word:?} ({tool}) has no key here: {note}"),
-        (key, "", Said::Table(_) | Said::List(_)) => format!("{word:?} ({tool}) is {key} here"),
+        (key, "", RawValue::Table(_) | RawValue::List(_)) => {
+            format!("{word:?} ({tool}) is {key} here")
+        }
         (key, "", literal) => {
-            let value = if let Said::Text(text) = literal { text.clone() } else { node.describe() };
+            let value =
+                if let RawValue::Text(text) = literal { text.clone() } else { node.describe() };
             format!("{word:?} ({tool}) is {key} here{}", setting::<T>(key, &value, node))
         }
         (key, note, _) => format!("{word:?} ({tool}) is {key} here: {note}"),

@@ -1,7 +1,7 @@
 //! Choosing a victim: the blocks to choose from, the victim policy, and what happens if its choice gains nothing.
 
 use super::gc::victim::VictimPolicy;
-use super::separation::Among;
+use super::separation::VictimScope;
 use super::{Choice, Ftl};
 use crate::units::{BlockId, PoolId};
 
@@ -14,7 +14,7 @@ impl Ftl {
         let (chosen, among) = if self.separates() {
             self.select_by_class(pool)
         } else {
-            (self.select(pool, Among::All), Among::All)
+            (self.select(pool, VictimScope::All), VictimScope::All)
         };
         if let Some(block) = chosen {
             assert!(self.blocks.is_candidate(block), "victim {block:?} is not sealed");
@@ -39,28 +39,30 @@ impl Ftl {
     /// The policy's choice among the blocks that the separation policy names, and these blocks. If such a choice would
     /// gain nothing, now and forever, all blocks are eligible.
     #[inline(never)]
-    fn select_by_class(&mut self, pool: PoolId) -> (Option<BlockId>, Among) {
+    fn select_by_class(&mut self, pool: PoolId) -> (Option<BlockId>, VictimScope) {
         debug_assert!(self.separates(), "{pool:?} has no classes");
         let among = self.victim_among(pool);
         let chosen = self.select(pool, among);
-        if among == Among::All || chosen.is_some_and(|block| self.is_worth_it(pool, block, among)) {
+        if among == VictimScope::All
+            || chosen.is_some_and(|block| self.is_worth_it(pool, block, among))
+        {
             return (chosen, among);
         }
-        (self.select(pool, Among::All), Among::All)
+        (self.select(pool, VictimScope::All), VictimScope::All)
     }
 
     /// Whether collecting `block` gains a page, or passes its pages on to another class.
     #[inline(always)]
-    fn is_worth_it(&self, pool: PoolId, block: BlockId, among: Among) -> bool {
+    fn is_worth_it(&self, pool: PoolId, block: BlockId, among: VictimScope) -> bool {
         debug_assert_eq!(self.blocks.pool_of(block), pool, "{block:?} of another pool");
         self.blocks.invalid(block) > 0 || self.passes_on(pool, block, among)
     }
 
     /// The victim policy's choice for `pool` within `among`; among all blocks if `among` is empty.
-    fn select(&mut self, pool: PoolId, among: Among) -> Option<BlockId> {
+    fn select(&mut self, pool: PoolId, among: VictimScope) -> Option<BlockId> {
         let Ftl { victim, blocks, clock, rng, .. } = self;
         let choice = match among {
-            Among::All => None,
+            VictimScope::All => None,
             _ => victim.select_among(among, pool, blocks, *clock, rng),
         };
         debug_assert!(choice.is_none_or(|b| blocks.is_candidate(b)), "{choice:?} is not sealed");

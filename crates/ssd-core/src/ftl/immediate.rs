@@ -3,7 +3,7 @@
 
 use super::Ftl;
 use super::blocks::BlockState;
-use super::owners::of_block::Owned;
+use super::owners::of_block::ValidPages;
 use crate::memory::prefetch;
 use crate::units::{BlockId, Lpn, Nanos, PlaneId, Ppn};
 
@@ -74,7 +74,7 @@ impl Ftl {
     /// (its remaining valid pages) as fit into the open block. Returns their number.
     pub fn copy_now(
         &mut self,
-        sources: Owned<'_>,
+        sources: ValidPages<'_>,
         victim: BlockId,
         plane: PlaneId,
         stream: u32,

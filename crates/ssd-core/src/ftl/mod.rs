@@ -38,8 +38,8 @@ use gc::victim::{Victim, VictimPolicy, counts_time};
 use owners::Owners;
 use plugs::Plugs;
 use raid::Groups;
-use raid::lost::Lost;
-use separated::Separated;
+use raid::lost::LostPages;
+use separated::Separator;
 use separation::Ground;
 use snapshot::shape::Shape;
 use space::Space;
@@ -90,15 +90,15 @@ pub struct Ftl {
     /// Parity groups, if the device has them.
     pub groups: Option<Box<Groups>>,
     /// Pages of the groups that a failed chip has taken, if chips may fail.
-    pub lost: Option<Box<Lost>>,
+    pub lost: Option<Box<LostPages>>,
     /// Pages programmed for parity groups that have not been committed.
     landed: u64,
     /// If power may be cut, by in-flight slot: writes of its LPN up to this admission number are trimmed.
     floors: Option<Vec<u64>>,
     /// Owners that only records name, if power may be cut and pages are shared.
-    recorded: Option<Box<owners::Recorded>>,
+    recorded: Option<Box<owners::OwnerRecords>>,
     /// Classes of pages, where a policy separates them.
-    separated: Option<Box<Separated>>,
+    separated: Option<Box<Separator>>,
     rng: Stream,
     shape: Shape,
 }
@@ -123,10 +123,10 @@ impl Ftl {
         let pages = u16::try_from(geo.pages_per_block).expect("checked by the config layer");
         let mut blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
         let ground = Ground::of(config, &geo);
-        let separated = plugs.separation(&config.alloc.separation, &ground).map(Separated::new);
-        let classes = separated.as_ref().map_or_else(|| config.alloc.classes(), Separated::classes);
+        let separated = plugs.separation(&config.alloc.separation, &ground).map(Separator::new);
+        let classes = separated.as_ref().map_or_else(|| config.alloc.classes(), Separator::classes);
         blocks.origins = vec![Origin::default(); separated.as_ref().map_or(0, |_| blocks.len())];
-        let of_victims = separated.as_ref().and_then(Separated::classes_of_victims);
+        let of_victims = separated.as_ref().and_then(Separator::classes_of_victims);
         let mut victim = plugs.victim_by_class(&config.gc.victim, &blocks, of_victims);
         victim.init(&blocks, 0);
         let mut ftl = Ftl {
@@ -145,7 +145,7 @@ impl Ftl {
             seals: 0,
             policy_declines: false,
             groups: Groups::new(config, &geo).map(Box::new),
-            lost: Lost::new(config, &geo).map(Box::new),
+            lost: LostPages::new(config, &geo).map(Box::new),
             landed: 0,
             floors: (!config.power.is_off()).then(Vec::new),
             recorded: (!config.power.is_off() && !config.remap.is_off()).then(Box::default),
@@ -161,7 +161,7 @@ impl Ftl {
 
     /// Use the victim policy of `spec` from here on, built from the state of the blocks.
     pub fn set_victim(&mut self, spec: &PolicySpec, plugs: &Plugs) {
-        let of_victims = self.separated.as_deref().and_then(Separated::classes_of_victims);
+        let of_victims = self.separated.as_deref().and_then(Separator::classes_of_victims);
         let mut victim = plugs.victim_by_class(spec, &self.blocks, of_victims);
         victim.init(&self.blocks, self.clock);
         self.victim = victim;

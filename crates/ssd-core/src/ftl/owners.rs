@@ -30,9 +30,9 @@ use super::gc::victim::VictimPolicy;
 use super::map::{Entry, Map};
 use super::validity::Validity;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
-use of_block::Owned;
-pub use recorded::Recorded;
-pub use share::Shared;
+use of_block::ValidPages;
+pub use recorded::OwnerRecords;
+pub use share::ShareOutcome;
 use share::Side;
 
 /// Which logical pages own which physical pages.
@@ -373,7 +373,7 @@ impl Ftl {
 
     /// As [`Ftl::relocate`], for valid pages of one block copied to the pages from `first` on, with nothing in flight.
     /// (Policies do not track a block under collection.)
-    pub(super) fn relocate_run(&mut self, sources: Owned<'_>, first: Ppn) {
+    pub(super) fn relocate_run(&mut self, sources: ValidPages<'_>, first: Ppn) {
         let count = sources.pages.len() as u32;
         assert!(count > 0, "a run of no page");
         debug_assert_eq!(sources.pages.len(), sources.lpns.len(), "pages without addresses");

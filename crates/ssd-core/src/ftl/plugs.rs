@@ -9,10 +9,10 @@
 use super::blocks::BlockTable;
 use super::gc::concurrency::{Concurrency, ConcurrencyPolicy};
 use super::gc::trigger::{Trigger, TriggerPolicy};
-use super::gc::victim::by_class::ByClass;
+use super::gc::victim::by_class::VictimsByClass;
 use super::gc::victim::{Victim, VictimPolicy};
 use super::place::{Layout, Placement, PlacementPolicy};
-use super::separation::future::Foreseen;
+use super::separation::future::FutureWrites;
 use super::separation::{self, Ground, Separation, SeparationPolicy};
 use crate::config::Gc;
 use crate::nand::page_store::PageStore;
@@ -38,7 +38,7 @@ pub enum Fault {
 }
 
 /// A factory of policies. `None`: use the policy that the configuration names.
-pub trait Outside: Send + Sync {
+pub trait PolicyFactory: Send + Sync {
     /// Prepare for a new machine: policies start afresh.
     fn begin(&self) {}
 
@@ -90,9 +90,9 @@ pub type MakePageStore = dyn Fn() -> Box<dyn PageStore> + Send + Sync;
 /// What a caller supplies for the machines of a run: a factory of external policies, a store of page contents.
 #[derive(Clone, Default)]
 pub struct Plugs {
-    outside: Option<Arc<dyn Outside>>,
+    outside: Option<Arc<dyn PolicyFactory>>,
     page_store: Option<Arc<MakePageStore>>,
-    foreseen: Option<Arc<Foreseen>>,
+    foreseen: Option<Arc<FutureWrites>>,
 }
 
 impl std::fmt::Debug for Plugs {
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Plugs {
 impl Plugs {
     /// Policies built by the factory `outside`.
     #[must_use]
-    pub fn new(outside: Arc<dyn Outside>) -> Plugs {
+    pub fn new(outside: Arc<dyn PolicyFactory>) -> Plugs {
         Plugs { outside: Some(outside), ..Plugs::default() }
     }
 
@@ -117,7 +117,7 @@ impl Plugs {
 
     /// With the writes that the host will make, for a separation policy that knows the future.
     #[must_use]
-    pub fn foreseeing(self, foreseen: Arc<Foreseen>) -> Plugs {
+    pub fn foreseeing(self, foreseen: Arc<FutureWrites>) -> Plugs {
         assert!(self.foreseen.is_none(), "two futures of the same machine");
         Plugs { foreseen: Some(foreseen), ..self }
     }
@@ -195,7 +195,7 @@ impl Plugs {
     ) -> Victim {
         debug_assert!(classes.is_none() || !table.origins.is_empty(), "blocks have no classes");
         let Some(classes) = classes else { return self.victim(spec, table) };
-        let by_class = ByClass::new(classes, table, |table| self.victim(spec, table));
+        let by_class = VictimsByClass::new(classes, table, |table| self.victim(spec, table));
         Victim::External(Box::new(by_class))
     }
 

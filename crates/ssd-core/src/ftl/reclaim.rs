@@ -88,7 +88,7 @@ impl UnitCounts {
 
 /// The reclaim units of a device with handles, within the measurement.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Reclaimed {
+pub struct ReclaimCounts {
     /// By handle.
     pub handles: Vec<UnitCounts>,
     /// Units that hold copies of several handles.
@@ -199,7 +199,7 @@ impl Ftl {
 
     /// What has happened to the reclaim units of the handles since the measurement began; `None` without handles.
     #[must_use]
-    pub fn reclaimed(&self) -> Option<Reclaimed> {
+    pub fn reclaimed(&self) -> Option<ReclaimCounts> {
         let (handles, isolates) = self.handles()?;
         let (now, before) = (self.class_counts()?, &self.separated.as_deref()?.before);
         let counts = |class: u32| {
@@ -228,6 +228,6 @@ impl Ftl {
         let diverted_copies = self.diverted_copies();
         debug_assert_eq!(rows.len(), handles as usize, "a handle is missing");
         debug_assert!(isolates || diverted_copies == 0, "copies have one class, and left it");
-        Some(Reclaimed { handles: rows, shared, diverted_copies })
+        Some(ReclaimCounts { handles: rows, shared, diverted_copies })
     }
 }

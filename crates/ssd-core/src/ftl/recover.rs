@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::nand::nvram::Record;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use image::Image;
-use scan::Newest;
+use scan::NewestPages;
 
 /// No page.
 const NONE: u32 = u32::MAX;
@@ -42,10 +42,10 @@ impl Steps {
     }
 
     /// One more step.
-    fn take(&mut self) -> Result<(), Stopped> {
+    fn take(&mut self) -> Result<(), MountFailure> {
         match &mut self.left {
             None => Ok(()),
-            Some(0) => Err(Stopped::PowerCut),
+            Some(0) => Err(MountFailure::PowerCut),
             Some(left) => {
                 *left -= 1;
                 Ok(())
@@ -56,7 +56,7 @@ impl Steps {
 
 /// Why a mount ended early.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Stopped {
+pub enum MountFailure {
     /// Power was cut again.
     PowerCut,
     /// A pool has neither an erased block nor one without data. This is an error in the simulator.
@@ -65,7 +65,7 @@ pub enum Stopped {
 
 /// What a mount has read and found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Found {
+pub struct MountFindings {
     /// Pages whose out-of-band data were read, by plane.
     pub scanned: Vec<u64>,
     /// Pages of the checkpoint whose out-of-band data were compared with those of newer pages or records, by plane.
@@ -126,7 +126,7 @@ impl Ftl {
     /// Rebuild the state after [`Ftl::lose_power`]. Recovering again, even after an early end, gives the same data.
     ///
     /// # Errors
-    /// [`Stopped`].
+    /// [`MountFailure`].
     pub(crate) fn recover(
         &mut self,
         config: &Config,
@@ -134,15 +134,19 @@ impl Ftl {
         records: &[Record],
         image: Option<&Image>,
         steps: &mut Steps,
-    ) -> Result<Found, Stopped> {
+    ) -> Result<MountFindings, MountFailure> {
         assert_eq!(self.owners.valid_pages(), 0, "the map has not been lost");
         assert_eq!(self.space.used(), 0, "the space has not been lost");
         assert_eq!(self.landed, 0, "updates of parity groups have not been lost");
         assert!(self.flash.keeps_contents(), "pages carry no admission numbers");
         let planes = self.geo.planes as usize;
         let zero = || vec![0u64; planes];
-        let mut findings =
-            Found { scanned: zero(), compared: zero(), erased: zero(), ..Found::default() };
+        let mut findings = MountFindings {
+            scanned: zero(),
+            compared: zero(),
+            erased: zero(),
+            ..MountFindings::default()
+        };
         self.count_scan(image, &mut findings);
         for block in self.good_blocks() {
             let interrupted = |plane| self.flash.is_erasing(block, plane);
@@ -150,7 +154,7 @@ impl Ftl {
                 self.erase_again(block, &mut findings, steps)?;
             }
         }
-        let newest = Newest::of(self, records, image, &mut findings);
+        let newest = NewestPages::of(self, records, image, &mut findings);
         let (valid, shared) = (newest.valid(self.geo.pages), newest.shared(self));
         self.owners.load(&valid, self.flash.lpns(), &shared).expect("one page each");
         if let Some(recorded) = &mut self.recorded {
@@ -185,9 +189,9 @@ impl Ftl {
     fn erase_again(
         &mut self,
         block: BlockId,
-        findings: &mut Found,
+        findings: &mut MountFindings,
         steps: &mut Steps,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), MountFailure> {
         assert!(!self.blocks.is_bad(block), "{block:?} is bad and erased");
         for plane in self.geo.planes_of_block(block).collect::<Vec<PlaneId>>() {
             if !self.flash.is_erasing(block, plane) {
@@ -212,9 +216,9 @@ impl Ftl {
     fn keep_one_erased(
         &mut self,
         pool: PoolId,
-        findings: &mut Found,
+        findings: &mut MountFindings,
         steps: &mut Steps,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), MountFailure> {
         let good = |block: &BlockId| !self.blocks.is_bad(*block);
         debug_assert!(pool.0 < self.geo.pools, "there is no {pool:?}");
         let mut blocks = self.blocks.of_pool(pool).filter(good);
@@ -225,12 +229,12 @@ impl Ftl {
         let end = |block: BlockId| Ppn(first(block).0 + self.geo.pages_per_block);
         let mut blocks = self.blocks.of_pool(pool).filter(good);
         let empty = blocks.find(|&block| self.owners.count_valid(first(block), end(block)) == 0);
-        let block = empty.ok_or(Stopped::NoBlock(pool))?;
+        let block = empty.ok_or(MountFailure::NoBlock(pool))?;
         self.erase_again(block, findings, steps)
     }
 
     /// Seal blocks that are not erased: their remaining pages are not used before their next erase.
-    fn close_blocks(&mut self, findings: &mut Found) {
+    fn close_blocks(&mut self, findings: &mut MountFindings) {
         for block in self.good_blocks() {
             let at = block.at();
             let programmed = self.programmed_in(block);

@@ -7,13 +7,14 @@ use super::map::Entry;
 use super::plugs::Plugs;
 use super::reclaim::Counts;
 use super::separation::{
-    Among, Classes, Collected, Copied, Ground, Replaced, Separation, SeparationPolicy, Written, fdp,
+    Classes, CollectedBlock, Ground, PageCopy, PageWrite, ReplacedPage, Separation,
+    SeparationPolicy, VictimScope, fdp,
 };
 use crate::config::Config;
 use crate::units::{BlockId, Lpn, PoolId, Ppn};
 
 /// The policy, and its state.
-pub(super) struct Separated {
+pub(super) struct Separator {
     /// The policy as the user names it.
     pub(super) name: String,
     policy: Separation,
@@ -27,15 +28,15 @@ pub(super) struct Separated {
     pub(super) before: Counts,
 }
 
-impl Separated {
-    pub(super) fn new((name, policy): (String, Separation)) -> Separated {
+impl Separator {
+    pub(super) fn new((name, policy): (String, Separation)) -> Separator {
         let classes = policy.classes();
         assert!(classes.all > classes.host && classes.all <= 255, "{classes:?}");
         let counts = Counts::new(classes.all + 1);
         let names_victims = policy.names_victims();
         let before = counts.clone();
         let passed_on = Vec::new();
-        Separated { name, policy, classes, names_victims, passed_on, before, counts }
+        Separator { name, policy, classes, names_victims, passed_on, before, counts }
     }
 
     /// The number of classes, if the policy names those of victims.
@@ -115,12 +116,12 @@ impl Ftl {
             Entry::Page(page) => {
                 let block = self.geo.block_of(page);
                 let age = self.space.clock() - self.blocks.origin(block).opened;
-                Some(Replaced { class: self.class_of_block(block), age })
+                Some(ReplacedPage { class: self.class_of_block(block), age })
             }
             Entry::Slot(_) | Entry::Unmapped => None,
         };
         let separated = self.separated.as_deref_mut().expect("the caller has checked");
-        let page = Written { lpn, stream, pages, replaces, clock: self.space.clock() };
+        let page = PageWrite { lpn, stream, pages, replaces, clock: self.space.clock() };
         let class = separated.policy.of_write(&page);
         assert!(class < separated.classes.all, "{page:?} is in class {class}");
         self.space.page_is_written();
@@ -139,7 +140,7 @@ impl Ftl {
         debug_assert!(self.owners.is_valid(source), "{source:?} is copied and has no owner");
         let class = self.class_of_block(self.geo.block_of(source));
         let separated = self.separated.as_deref_mut().expect("the device separates");
-        let page = Copied { lpn: self.flash.lpn(source), class, clock: self.space.clock() };
+        let page = PageCopy { lpn: self.flash.lpn(source), class, clock: self.space.clock() };
         let class = separated.policy.of_copy(&page);
         let Classes { host, all } = separated.classes;
         assert!((host..all).contains(&class), "the copy of {page:?} is in class {class}");
@@ -179,7 +180,7 @@ impl Ftl {
         separated.passed_on[pool] = if gains { 0 } else { separated.passed_on[pool] + 1 };
         let clock = self.space.clock();
         if let Some(class) = class {
-            separated.policy.on_collect(&Collected { class, valid, opened, clock });
+            separated.policy.on_collect(&CollectedBlock { class, valid, opened, clock });
         }
     }
 
@@ -209,15 +210,15 @@ impl Ftl {
     }
 
     /// The blocks of `pool` among which its next victim is chosen, on a device that separates pages.
-    pub(super) fn victim_among(&mut self, pool: PoolId) -> Among {
+    pub(super) fn victim_among(&mut self, pool: PoolId) -> VictimScope {
         let separated = self.separated.as_deref_mut().expect("the device separates");
         if !separated.names_victims {
-            return Among::All;
+            return VictimScope::All;
         }
         let classes = self.victim.by_class(pool);
         assert_eq!(classes.len(), separated.classes.all as usize, "a class has no index");
         let among = separated.policy.victim_among(pool, &classes);
-        if let Among::Class(class) | Among::Oldest(class) = among {
+        if let VictimScope::Class(class) | VictimScope::Oldest(class) = among {
             assert!(class < separated.classes.all, "a victim of {pool:?} in class {class}");
         }
         among
@@ -225,15 +226,15 @@ impl Ftl {
 
     /// Whether `block` of `pool`, which has no invalid page and was chosen among these, is collected nevertheless, so
     /// that its pages go to the next class. This must end, so it happens fewer times in a row than the pool has blocks.
-    pub(super) fn passes_on(&self, pool: PoolId, block: BlockId, among: Among) -> bool {
+    pub(super) fn passes_on(&self, pool: PoolId, block: BlockId, among: VictimScope) -> bool {
         debug_assert_eq!(self.blocks.invalid(block), 0, "{block:?} gains something");
-        if !matches!(among, Among::Oldest(_)) || self.fewest_valid(pool).is_none() {
+        if !matches!(among, VictimScope::Oldest(_)) || self.fewest_valid(pool).is_none() {
             return false;
         }
         let class = self.class_of_block(block);
         let separated = self.separated.as_deref().expect("the device separates");
         let turns = separated.passed_on.get(pool.at()).copied().unwrap_or(0);
-        among == Among::Oldest(class.unwrap_or(separated.classes.all - 1))
+        among == VictimScope::Oldest(class.unwrap_or(separated.classes.all - 1))
             && turns < self.blocks.blocks_per_pool()
     }
 

@@ -62,7 +62,7 @@ const NONE: u32 = u32::MAX;
 
 /// The open block of one frontier on one plane.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenBlock {
     block: u32,
     /// Pages left on this plane.
     left: u32,
@@ -101,7 +101,7 @@ pub struct Space {
     pools: Vec<PoolSpace>,
     good_total: u64,
     /// Frontiers, `plane * frontiers + stream`; the last one is that of wear levelling.
-    open: Vec<Open>,
+    open: Vec<OpenBlock>,
     /// Pages held by frontier, numbered as `open`; empty until the first is held.
     held: Vec<u32>,
     /// Superblocks that still have unbound pages, oldest first, `pool * frontiers + stream`.
@@ -181,7 +181,7 @@ impl Space {
                 .collect(),
             pools: vec![pool; pools],
             good_total: all,
-            open: vec![Open { block: NONE, left: 0 }; (geo.planes * (streams + 1)) as usize],
+            open: vec![OpenBlock { block: NONE, left: 0 }; (geo.planes * (streams + 1)) as usize],
             held: Vec::new(),
             open_supers: vec![Vec::new(); pools * (streams as usize + 1)],
             copy_turn: vec![0; if geo.members > 1 { pools * (streams as usize + 1) } else { 0 }],

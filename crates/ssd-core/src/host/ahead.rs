@@ -2,7 +2,7 @@
 //! to 22 times faster than a miss at the time of use).
 
 /// Items in three batches: in use, soon, later.
-pub(crate) struct Ahead<T> {
+pub(crate) struct Lookahead<T> {
     now: Vec<T>,
     soon: Vec<T>,
     later: Vec<T>,
@@ -12,20 +12,20 @@ pub(crate) struct Ahead<T> {
 /// Items per batch: enough to hide a miss, few enough for the first cache.
 pub(crate) const BATCH: usize = 16;
 
-impl<T: Copy> Ahead<T> {
+impl<T: Copy> Lookahead<T> {
     /// Nothing fetched.
-    pub(crate) fn new() -> Ahead<T> {
+    pub(crate) fn new() -> Lookahead<T> {
         let batch = || Vec::with_capacity(BATCH);
-        Ahead { now: batch(), soon: batch(), later: batch(), at: 0 }
+        Lookahead { now: batch(), soon: batch(), later: batch(), at: 0 }
     }
 
-    /// The batch in use is exhausted: call [`Ahead::turn`].
+    /// The batch in use is exhausted: call [`Lookahead::turn`].
     #[inline(always)]
     pub(crate) fn must_turn(&self) -> bool {
         self.at == self.now.len()
     }
 
-    /// The next item; `None`: call [`Ahead::turn`]. With each item, `far` is called with an item that is used two
+    /// The next item; `None`: call [`Lookahead::turn`]. With each item, `far` is called with an item that is used two
     /// batches later, and `near` with one that is used one batch later.
     #[inline(always)]
     pub(crate) fn next(&mut self, far: impl Fn(&T), near: impl Fn(&T)) -> Option<T> {
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn every_item_comes_once_and_in_order() {
         for n in [0usize, 1, 15, 16, 17, 47, 48, 49, 1000] {
-            let (mut ahead, mut made, mut seen) = (Ahead::new(), 0, Vec::new());
+            let (mut ahead, mut made, mut seen) = (Lookahead::new(), 0, Vec::new());
             loop {
                 if let Some(item) = ahead.next(|_| {}, |_| {}) {
                     seen.push(item);

@@ -5,7 +5,7 @@
 //! think time has passed, or after a pause of all of them, until a given time. *Clients*: the source decides what
 //! arrives when, and is told of every completion.
 
-use super::ahead::Ahead;
+use super::ahead::Lookahead;
 use super::copy;
 use super::device::{Device, DeviceError};
 use super::request::{Completion, Op, Request, RequestId, TimedRequest};
@@ -55,12 +55,12 @@ pub type Observer<'a, D> = dyn FnMut(&mut D, &Progress) -> ControlFlow<()> + 'a;
 /// Requests fetched ahead of their submission.
 struct Feed<'a> {
     source: &'a mut dyn Source,
-    ahead: Ahead<TimedRequest>,
+    ahead: Lookahead<TimedRequest>,
 }
 
 impl<'a> Feed<'a> {
     fn new(source: &'a mut dyn Source) -> Feed<'a> {
-        Feed { source, ahead: Ahead::new() }
+        Feed { source, ahead: Lookahead::new() }
     }
 
     /// The next request; the device prefetches for some of the following ones.

@@ -7,7 +7,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// Direction of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Toward {
+pub(crate) enum Destination {
     /// Data of a write.
     Device = 0,
     /// Data of a read.
@@ -41,7 +41,7 @@ impl Link {
     /// Returns when they begin to cross it and when the last of them has crossed.
     ///
     /// Consecutive transfers lose no time to rounding.
-    pub(crate) fn carry(&mut self, now: Nanos, toward: Toward, bytes: u64) -> (Nanos, Nanos) {
+    pub(crate) fn carry(&mut self, now: Nanos, toward: Destination, bytes: u64) -> (Nanos, Nanos) {
         assert!(bytes <= 1 << 16, "{bytes} bytes are more than a page");
         let shared = self.duplex == LinkDuplex::Half;
         let way = &mut self.directions[if shared { 0 } else { toward as usize }];
@@ -73,10 +73,10 @@ mod tests {
     fn directions_are_apart_or_shared() {
         for (duplex, read_ends) in [(LinkDuplex::Full, 500), (LinkDuplex::Half, 1500)] {
             let mut link = Link::new(1_000_000_000, duplex);
-            assert_eq!(link.carry(Nanos(0), Toward::Device, 1000), (Nanos(0), Nanos(1000)));
-            let (begin, end) = link.carry(Nanos(0), Toward::Host, 500);
+            assert_eq!(link.carry(Nanos(0), Destination::Device, 1000), (Nanos(0), Nanos(1000)));
+            let (begin, end) = link.carry(Nanos(0), Destination::Host, 500);
             assert_eq!((begin.0, end.0), (read_ends - 500, read_ends));
-            assert_eq!(link.carry(Nanos(7000), Toward::Host, 1), (Nanos(7000), Nanos(7001)));
+            assert_eq!(link.carry(Nanos(7000), Destination::Host, 1), (Nanos(7000), Nanos(7001)));
         }
     }
 
@@ -85,9 +85,9 @@ mod tests {
         let mut link = Link::new(3_000_000_000, LinkDuplex::Full);
         let mut end = Nanos::ZERO;
         for _ in 0..3000 {
-            end = link.carry(Nanos(0), Toward::Host, 100).1;
+            end = link.carry(Nanos(0), Destination::Host, 100).1;
         }
         assert_eq!(end, Nanos(100_000));
-        assert_eq!(link.carry(Nanos(200_000), Toward::Host, 100).1, Nanos(200_034));
+        assert_eq!(link.carry(Nanos(200_000), Destination::Host, 100).1, Nanos(200_034));
     }
 }

@@ -39,7 +39,7 @@ impl Default for BufferedPage {
 
 /// A page that has crossed the link and waits for room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingPage {
     /// Its slot.
     pub(crate) slot: OpSlot,
     /// When it began to wait.
@@ -56,7 +56,7 @@ pub(crate) struct WriteBuffer {
     evicting: usize,
     /// On a device with parity, pages that go to flash at the end of the instant together with others of their groups.
     leaving: Vec<OpSlot>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingPage>,
     buffered: Vec<BufferedPage>,
 }
 
@@ -109,12 +109,12 @@ impl WriteBuffer {
     }
 
     /// A page queues for room.
-    pub(crate) fn wait(&mut self, waiting: Waiting) {
+    pub(crate) fn wait(&mut self, waiting: WaitingPage) {
         self.waiting.push_back(waiting);
     }
 
     /// The first page in the queue.
-    pub(crate) fn first_waiting(&self) -> Option<Waiting> {
+    pub(crate) fn first_waiting(&self) -> Option<WaitingPage> {
         self.waiting.front().copied()
     }
 
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!((buffer.len(), buffer.has_room()), (3, true));
         buffer.leave();
         for slot in 0..3 {
-            buffer.wait(Waiting { slot: OpSlot(slot), since: Nanos::ZERO });
+            buffer.wait(WaitingPage { slot: OpSlot(slot), since: Nanos::ZERO });
         }
         // Three are queued for four pages: one may stay.
         assert_eq!((buffer.evict_surplus(), buffer.evict_surplus()), (Some(OpSlot(13)), None));
@@ -238,7 +238,7 @@ mod tests {
         for threshold in [0.0, 0.5, 1.0] {
             let mut buffer = WriteBuffer::new(1, threshold);
             buffer.keep(1, OpSlot(7));
-            buffer.wait(Waiting { slot: OpSlot(8), since: Nanos::ZERO });
+            buffer.wait(WaitingPage { slot: OpSlot(8), since: Nanos::ZERO });
             assert_eq!(buffer.evict_surplus(), Some(OpSlot(7)));
         }
     }

@@ -6,7 +6,7 @@ use super::report::Report;
 
 /// A column of the rows of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct ComparisonColumn {
     /// Name in `compare.json`.
     pub name: String,
     /// Dotted key of `report.json`.
@@ -29,7 +29,7 @@ const FIRST: [&str; 9] =
 
 /// Every column, in the order of tables.
 #[must_use]
-pub fn columns() -> Vec<Found> {
+pub fn columns() -> Vec<ComparisonColumn> {
     let mut columns = Vec::new();
     collect(Report::SECTION, "", None, &mut columns);
     let within = |key: &str, part: &str| {
@@ -40,7 +40,12 @@ pub fn columns() -> Vec<Found> {
     columns.into_iter().map(|(_, column)| column).collect()
 }
 
-fn collect(section: &Section, path: &str, subject: Option<&str>, columns: &mut Vec<(bool, Found)>) {
+fn collect(
+    section: &Section,
+    path: &str,
+    subject: Option<&str>,
+    columns: &mut Vec<(bool, ComparisonColumn)>,
+) {
     let key_of =
         |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     for field in section.fields {
@@ -50,7 +55,7 @@ fn collect(section: &Section, path: &str, subject: Option<&str>, columns: &mut V
             if column.name.contains("{}") && subject.is_none() {
                 continue;
             }
-            let entry = Found {
+            let entry = ComparisonColumn {
                 name: name_of(column.name),
                 key: key.clone(),
                 of: column.of.map(key_of),

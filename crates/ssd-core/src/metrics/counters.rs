@@ -2,7 +2,7 @@
 //! with it (`report`).
 
 pub use super::cause::{CAUSES, Cause};
-pub use super::in_system::InSystem;
+pub use super::in_system::RequestsInSystem;
 pub use super::parts::{PartSums, Parts};
 pub use super::report::controller::{BufferCounts, ControllerCounts};
 pub use super::report::flash::FlashCounts;

@@ -21,7 +21,7 @@ pub struct FailedChip {
 /// page lost in the warm-up may be rebuilt after it. A device is degraded from the failure of a chip until all that it
 /// held has been rebuilt, overwritten or trimmed, and a spare stands in its place.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Degraded {
+pub struct DegradedStats {
     /// The chips, in the order of their failures.
     pub chips: Vec<FailedChip>,
     /// Pages that were lost when their chip failed.
@@ -46,7 +46,7 @@ pub struct Degraded {
     pub latencies: [Recorder; 2],
 }
 
-impl Degraded {
+impl DegradedStats {
     /// It is degraded from `now` on, or not.
     pub fn set(&mut self, now: Nanos, degraded: bool) {
         match (self.since, degraded) {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn time_and_latencies_count_while_it_is_degraded_and_from_the_measurement_on() {
-        let mut d = Degraded::default();
+        let mut d = DegradedStats::default();
         d.complete(Op::Read, 5);
         d.set(Nanos(10), true);
         d.set(Nanos(12), true);

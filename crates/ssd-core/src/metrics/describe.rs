@@ -1,7 +1,7 @@
 //! The descriptions of the report as JSON, for whoever derives types, documentation and tables from them.
 
 use super::column::Role;
-use super::columns::{Found, columns};
+use super::columns::{ComparisonColumn, columns};
 use super::field::{Field, Kind, Section};
 use super::report::Report;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ fn kind(form: Kind) -> Value {
     }
 }
 
-fn column(entry: &Found) -> Value {
+fn column(entry: &ComparisonColumn) -> Value {
     json!({
         "name": entry.name,
         "key": entry.key,

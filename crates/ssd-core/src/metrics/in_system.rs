@@ -3,7 +3,7 @@
 /// Requests in the device over time, integrated event by event: one side of Little's law, which the
 /// latencies are the other side of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct InSystem {
+pub struct RequestsInSystem {
     now_ns: u64,
     current: u64,
     peak: u64,
@@ -14,7 +14,7 @@ pub struct InSystem {
     outside: u128,
 }
 
-impl InSystem {
+impl RequestsInSystem {
     #[inline(always)]
     fn advance(&mut self, at_ns: u64) {
         // (The message gets copies of the numbers, which otherwise stay in registers.)
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_integral_is_the_sum_of_latencies() {
-        let mut s = InSystem::default();
+        let mut s = RequestsInSystem::default();
         // Requests over [0, 30), [10, 40), [10, 20), [100, 101).
         for (at, arrives) in [(0, true), (10, true), (10, true), (20, false), (30, false)] {
             if arrives { s.arrive(at) } else { s.leave(at) }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn time_in_the_host_adds_up_until_the_measurement_restarts() {
-        let mut s = InSystem::default();
+        let mut s = RequestsInSystem::default();
         s.arrive(10);
         s.waited_outside(7);
         s.arrive(12);
@@ -125,6 +125,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "none is in the device")]
     fn a_completion_without_arrival_is_a_bug() {
-        InSystem::default().leave(5);
+        RequestsInSystem::default().leave(5);
     }
 }

@@ -43,7 +43,7 @@ pub struct Inputs<'a> {
 /// Records in the NVRAM and those that wait for room there. A record is *live* while a mount needs it: one of a TRIM
 /// while one of its pages has no newer data on flash, one of an owner while it names the page of the newest data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RecordsKept {
+pub struct RecordCounts {
     /// Live ones.
     pub live: u64,
     /// Their bytes.
@@ -94,7 +94,7 @@ pub struct DeviceState<'a> {
     /// Bytes held for owners beyond the first.
     pub extra_owner_bytes: u64,
     /// Records that survive a power cut; `None` if power is never cut.
-    pub records: Option<RecordsKept>,
+    pub records: Option<RecordCounts>,
     /// Classes of pages; `None` where no policy separates them.
     pub separation: Option<SeparationState>,
     /// Reclaim units by handle; `None` without handles.

@@ -38,10 +38,10 @@ mod tests;
 use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use counters::{
-    BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, InSystem, MoveCounts,
-    PartSums, Parts, RaidCounts, RemapCounts, WearCounts,
+    BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, MoveCounts, PartSums,
+    Parts, RaidCounts, RemapCounts, RequestsInSystem, WearCounts,
 };
-use degraded::Degraded;
+use degraded::DegradedStats;
 use histogram::Histogram;
 use latency::Latencies;
 use report::power::{PowerCounts, Recovery};
@@ -72,7 +72,7 @@ pub struct Measurements {
     /// Parity groups.
     pub raid: RaidCounts,
     /// The loss of chips, if one has failed.
-    pub degraded: Option<Box<Degraded>>,
+    pub degraded: Option<Box<DegradedStats>>,
     /// Copies.
     pub remap: RemapCounts,
     /// Power cuts.
@@ -86,7 +86,7 @@ pub struct Measurements {
     /// Where the time of writes went.
     pub write_parts: PartSums,
     /// Requests in the device.
-    pub in_system: InSystem,
+    pub in_system: RequestsInSystem,
     /// The course of write amplification.
     pub course: Course,
     /// Rows over time.
@@ -117,7 +117,7 @@ impl Measurements {
             latencies: Latencies::new(split),
             read_parts: PartSums::default(),
             write_parts: PartSums::default(),
-            in_system: InSystem::default(),
+            in_system: RequestsInSystem::default(),
             course: Course::default(),
             series: Series::new(interval.0),
             interval: [IntervalLatency::default(); 2],

@@ -45,7 +45,7 @@ struct Head {
 
 /// A packet that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Arrived {
+pub(crate) struct ArrivedPacket {
     /// Who sent it.
     pub(crate) owner: u32,
     /// How long it waited for other packets, nanoseconds.
@@ -144,12 +144,15 @@ impl Slices {
     }
 
     /// Advance to `now`, up to the next packet that arrives.
-    pub(crate) fn advance(&mut self, now: Nanos) -> Option<Arrived> {
+    pub(crate) fn advance(&mut self, now: Nanos) -> Option<ArrivedPacket> {
         while self.next_time() == Some(now) {
             let Reverse(head) = self.heads.pop().expect("seen");
             if head.slice == OUT {
                 assert!(head.at >= head.due, "a packet was faster than light");
-                return Some(Arrived { owner: head.owner, waited_ns: (head.at - head.due).0 });
+                return Some(ArrivedPacket {
+                    owner: head.owner,
+                    waited_ns: (head.at - head.due).0,
+                });
             }
             self.pass(head);
         }

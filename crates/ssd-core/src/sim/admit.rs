@@ -20,13 +20,13 @@ use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot, UnitId};
 
 /// What a placement sees.
-struct PlanesNow<'a> {
+struct PlanesView<'a> {
     ftl: &'a Ftl,
     array: &'a Array,
     gc: &'a Collector,
 }
 
-impl Planes for PlanesNow<'_> {
+impl Planes for PlanesView<'_> {
     #[inline]
     fn load(&self, plane: PlaneId) -> u32 {
         debug_assert!(plane.0 < self.ftl.geo.planes, "there is no {plane:?}");
@@ -99,7 +99,7 @@ impl Core {
     pub(crate) fn place<const FULL: bool>(&mut self, lpn: Lpn, stream: u8) -> PlaneId {
         let space = &mut self.ftl.space;
         let turn = if FULL { space.take_turn(space.host_stream(stream)) } else { None };
-        let now = PlanesNow { ftl: &self.ftl, array: &self.array, gc: &self.gc };
+        let now = PlanesView { ftl: &self.ftl, array: &self.array, gc: &self.gc };
         let plane = match turn {
             Some(turn) => self.front.layout.striped(turn),
             None => self.front.placement.place(lpn, &now),
@@ -175,7 +175,7 @@ impl Core {
         // The part of a write may be its flush.
         let writes = self.ftl.may_lose_power()
             && self.front.requests.at(request).request.op == HostOp::Write;
-        let timer = if writes { Timer::WentOut } else { Timer::Served };
+        let timer = if writes { Timer::TransferredOut } else { Timer::Served };
         self.ends_with(timer, at, request, parts);
     }
 }

@@ -4,9 +4,9 @@
 //! start when a pool is considered, which happens at the end of an instant in which something in the pool has
 //! changed.
 
-use super::array::op::{Moved, Op, Work, job_cause};
+use super::array::op::{MovedPage, Op, Work, job_cause};
 use super::collector::Job;
-use super::collector::turn::InTurn;
+use super::collector::turn::PoolTurn;
 use super::core::Core;
 use super::join::Join;
 use super::ssd::Ssd;
@@ -73,7 +73,11 @@ impl Core {
 
     /// The frontier of the copy of a page on `home`. It may change while the copy waits, if it is that of a class.
     #[inline(always)]
-    pub(crate) fn frontier_of_copy<const FULL: bool>(&self, home: PlaneId, moved: Moved) -> u32 {
+    pub(crate) fn frontier_of_copy<const FULL: bool>(
+        &self,
+        home: PlaneId,
+        moved: MovedPage,
+    ) -> u32 {
         if FULL && !moved.levels && self.ftl.separates() {
             debug_assert_eq!(self.ftl.geo.pool_of(home), moved.pool, "a copy leaves its pool");
             return self.ftl.space.class_with_page(home, u32::from(moved.class));
@@ -112,7 +116,7 @@ impl Core {
             let last = job.in_flight == window;
             let separates = FULL && !levels && self.ftl.separates();
             let class = if separates { self.ftl.class_of_copy(source) } else { 0 };
-            let moved = Moved { pool, source, levels, in_buffer: false, class };
+            let moved = MovedPage { pool, source, levels, in_buffer: false, class };
             let work = match self.gc.path {
                 GcPath::Copyback if FULL => Work::GcCopyback(moved),
                 _ => Work::GcRead(moved),
@@ -183,7 +187,7 @@ impl Core {
 
     /// Drop the page that `slot` has read, which no longer has an owner.
     #[inline(never)]
-    pub(crate) fn drop_page(&mut self, slot: OpSlot, Moved { pool, levels, .. }: Moved) {
+    pub(crate) fn drop_page(&mut self, slot: OpSlot, MovedPage { pool, levels, .. }: MovedPage) {
         let cause = job_cause(levels);
         assert!(self.gc.pages_read[cause.at()] > 0, "{pool:?} drops a page that was not read");
         self.ledger.measured.moves(cause).dropped += 1;
@@ -257,7 +261,7 @@ impl Ssd {
             return;
         }
         let gc = &mut self.core.gc;
-        let turn = InTurn { turns: &gc.turns, in_turn };
+        let turn = PoolTurn { turns: &gc.turns, in_turn };
         match gc.agenda.next(&mut self.core.ftl, &view, &turn) {
             Next::Collect(choice, demand) => self.start_job(pool, choice, demand),
             Next::Wait => gc.turns.wait(pool),

@@ -1,8 +1,8 @@
 //! Completion: operations end, and their pages commit. Timers fire.
 
-use super::array::Ended;
+use super::array::EndedOp;
 use super::array::event::Timer;
-use super::array::op::{Moved, OpKind, Work, job_cause};
+use super::array::op::{MovedPage, OpKind, Work, job_cause};
 use super::core::Core;
 use super::ssd::Ssd;
 use crate::ftl::owners::Claim;
@@ -57,7 +57,7 @@ impl Core {
 
     /// Decode a GC page that has been read, then program it.
     #[inline(always)]
-    fn gc_read_ends<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+    fn gc_read_ends<const FULL: bool>(&mut self, slot: OpSlot, moved: MovedPage) {
         debug_assert_eq!(self.array.ops[slot].ppn, moved.source, "another page was read");
         if FULL && self.gc.watches_way && self.gc_read_is_judged(slot) {
             return;
@@ -99,7 +99,7 @@ impl Ssd {
 
     /// End the operations that ran together with the first one on `unit`.
     #[inline(never)]
-    fn end_others(&mut self, unit: usize, ended: Ended) {
+    fn end_others(&mut self, unit: usize, ended: EndedOp) {
         let mut also = ended.also;
         while also != OpSlot::NONE {
             let next = self.core.array.ops[also].next;
@@ -115,9 +115,9 @@ impl Ssd {
     }
 
     #[inline(always)]
-    fn ended<const FULL: bool>(&mut self, slot: OpSlot, times: Ended) {
+    fn ended<const FULL: bool>(&mut self, slot: OpSlot, times: EndedOp) {
         // One by one: otherwise they would be written to memory for every operation, and few need them.
-        let Ended { held_ns, array_ns, bus_ns, .. } = times;
+        let EndedOp { held_ns, array_ns, bus_ns, .. } = times;
         let op = &self.core.array.ops[slot];
         let (work, lpn, ppn, plane) = (op.work, op.lpn, op.ppn, op.plane);
         let page = u64::from(lpn.0) << 32 | u64::from(ppn.0);
@@ -249,7 +249,7 @@ impl Ssd {
         &mut self,
         slot: OpSlot,
         (lpn, target): (Lpn, Ppn),
-        Moved { source, pool, levels, .. }: Moved,
+        MovedPage { source, pool, levels, .. }: MovedPage,
     ) {
         debug_assert!(self.core.gc.collects(pool), "{source:?} has moved without a job");
         debug_assert_eq!(
@@ -291,7 +291,7 @@ impl Ssd {
                     let parts = self.core.array.ops[slot].parts;
                     self.page_goes_out(slot, &parts);
                 }
-                Timer::WentOut(slot) => {
+                Timer::TransferredOut(slot) => {
                     let parts = self.core.array.ops[slot].parts;
                     self.finish_part(slot, &parts);
                     self.admit_after_flush();
@@ -300,7 +300,7 @@ impl Ssd {
                     let parts = self.core.array.ops[slot].parts;
                     self.finish_part(slot, &parts);
                 }
-                Timer::CameIn(slot) => self.page_is_in(slot),
+                Timer::TransferredIn(slot) => self.page_is_in(slot),
                 Timer::Decoded(slot) => self.page_is_decoded(slot),
                 Timer::Idle(unit) => self.core.gc.idle_units.push(unit),
                 Timer::ChipFails(number) => self.chip_fails(number),

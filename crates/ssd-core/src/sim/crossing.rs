@@ -1,7 +1,7 @@
 //! GC pages between the read of the page and the program of its copy, if they pass buffers, errors or an interconnect
 //! (`array/way.rs`).
 
-use super::array::op::{Moved, Work};
+use super::array::op::{MovedPage, Work};
 use super::core::Core;
 use crate::config::GcPath;
 use crate::sched::order::W_GC;
@@ -10,7 +10,7 @@ use crate::units::OpSlot;
 impl Core {
     /// Program a GC page that is in the controller and decoded, or drop it if it no longer has an owner.
     #[inline(always)]
-    pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
+    pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: MovedPage) {
         debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
         if !self.ftl.owners.is_valid(moved.source) {
             return self.drop_page(slot, moved);
@@ -30,7 +30,7 @@ impl Core {
         let plane = plane.expect("the pool keeps room for its job");
         debug_assert_eq!(self.ftl.geo.pool_of(plane), moved.pool, "a copy leaves its pool");
         self.enqueue_for_job::<FULL>(slot, plane, W_GC, |op| {
-            op.work = Work::GcWrite(Moved { in_buffer: false, ..moved });
+            op.work = Work::GcWrite(MovedPage { in_buffer: false, ..moved });
             op.plane = plane;
         });
     }

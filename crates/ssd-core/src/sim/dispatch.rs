@@ -12,7 +12,7 @@ use crate::units::{OpSlot, PlaneId, PoolId, Ppn};
 
 /// An operation in a queue with its predecessor.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct QueuedOp {
     pub(super) before: OpSlot,
     pub(super) slot: OpSlot,
     /// Where a host write would be bound; if that is on another unit, the write moves there.
@@ -30,7 +30,7 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn take(&mut self, unit: usize, queue: usize, entry: Found) {
+    pub(super) fn take(&mut self, unit: usize, queue: usize, entry: QueuedOp) {
         debug_assert_ne!(entry.slot, OpSlot::NONE, "queue {queue} of unit {unit} is empty");
         debug_assert_ne!(entry.before, entry.slot, "an operation follows itself");
         let u = &mut self.array.units[unit];
@@ -47,11 +47,11 @@ impl Core {
         &mut self,
         unit: usize,
         queue: usize,
-    ) -> Option<Found> {
+    ) -> Option<QueuedOp> {
         let head = self.array.units[unit].head(queue);
         debug_assert_ne!(head, OpSlot::NONE, "queue {queue} of unit {unit} is empty");
         if !FULL && queue == R_HOST {
-            return Some(Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE });
+            return Some(QueuedOp { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE });
         }
         let one_open_plane =
             !FULL || (self.ftl.geo.planes_per_unit() == 1 && self.array.units[unit].closed == 0);
@@ -59,7 +59,7 @@ impl Core {
             // The common case: one plane, open to the host, and it has room.
             let op = &self.array.ops[head];
             if self.ftl.space.host_may_bind(op.plane, self.ftl.space.host_stream(op.stream())) {
-                return Some(Found { before: OpSlot::NONE, slot: head, plane: op.plane });
+                return Some(QueuedOp { before: OpSlot::NONE, slot: head, plane: op.plane });
             }
         }
         self.search(unit, queue)
@@ -67,10 +67,10 @@ impl Core {
 
     /// The first operation of a queue of the host that may start now, found by a search.
     #[inline(never)]
-    pub(super) fn search(&mut self, unit: usize, queue: usize) -> Option<Found> {
+    pub(super) fn search(&mut self, unit: usize, queue: usize) -> Option<QueuedOp> {
         debug_assert!(queue == R_HOST || queue == W_HOST, "queue {queue} is not the host's");
         let head = self.array.units[unit].head(queue);
-        let mut entry = Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE };
+        let mut entry = QueuedOp { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE };
         for _ in 0..self.array.pick.look_ahead {
             if entry.slot == OpSlot::NONE {
                 return None;
@@ -80,10 +80,10 @@ impl Core {
                     return Some(entry);
                 }
             } else if let Some(plane) = self.write_may_start(unit, entry.slot) {
-                return Some(Found { plane, ..entry });
+                return Some(QueuedOp { plane, ..entry });
             }
             let next = self.array.ops[entry.slot].next;
-            entry = Found { before: entry.slot, slot: next, ..entry };
+            entry = QueuedOp { before: entry.slot, slot: next, ..entry };
         }
         None
     }

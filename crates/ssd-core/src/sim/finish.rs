@@ -10,7 +10,7 @@ use super::contents;
 use super::front::byte_range;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
-use crate::host::link::Toward;
+use crate::host::link::Destination;
 use crate::host::request::Op as HostOp;
 use crate::metrics::counters::Parts;
 use crate::sched::order::W_HOST;
@@ -78,7 +78,7 @@ impl Ssd {
         let (range, _) = byte_range(&self.core.ftl.geo, request, op.lpn);
         let link = self.core.front.link.as_mut().expect("the caller has checked");
         let (begin, end) =
-            link.carry(self.core.array.now, Toward::Host, (range.1 - range.0) as u64);
+            link.carry(self.core.array.now, Destination::Host, (range.1 - range.0) as u64);
         debug_assert!(
             self.core.array.now <= begin && begin <= end,
             "a page crosses before it is read"
@@ -86,7 +86,7 @@ impl Ssd {
         op.parts = *parts;
         op.parts.queue_ns += (begin - self.core.array.now).0;
         op.parts.transfer_ns += (end - begin).0;
-        self.core.array.set_timer(end, Timer::WentOut(slot));
+        self.core.array.set_timer(end, Timer::TransferredOut(slot));
     }
 
     /// Finish a page operation of a request; `parts`: where its time went.

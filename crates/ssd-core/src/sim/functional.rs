@@ -18,7 +18,7 @@ use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
 use crate::ftl::owners::of_block::OwnedPages;
-use crate::ftl::place::{AtRest, Layout, Placement, PlacementPolicy};
+use crate::ftl::place::{IdlePlanes, Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;
 use crate::ftl::{Choice, Ftl};
@@ -244,7 +244,7 @@ impl Functional {
     fn plan(&mut self, lpn: Lpn, frontier: u32) -> PlaneId {
         let planned = match self.ftl.space.take_turn(frontier) {
             Some(turn) => self.layout.striped(turn),
-            None => self.placement.place(lpn, &AtRest),
+            None => self.placement.place(lpn, &IdlePlanes),
         };
         debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
         planned
@@ -256,7 +256,7 @@ impl Functional {
         debug_assert!(self.plain, "{lpn:?} has a class");
         self.admit(lpn);
         let stream = self.ftl.space.host_stream(stream);
-        let planned = self.placement.place(lpn, &AtRest);
+        let planned = self.placement.place(lpn, &IdlePlanes);
         debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
         if let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn) {
             if eventful || !self.agenda.is_quiet() {

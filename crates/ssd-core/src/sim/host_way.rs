@@ -7,7 +7,7 @@ use super::core::Core;
 use super::front::byte_range;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
-use crate::host::link::Toward;
+use crate::host::link::Destination;
 use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Nanos, OpSlot};
@@ -49,7 +49,7 @@ impl Ssd {
         }
         let Some(link) = &mut self.core.front.link else { return self.page_is_in(slot) };
         let (begin, end) =
-            link.carry(self.core.array.now, Toward::Device, (range.1 - range.0) as u64);
+            link.carry(self.core.array.now, Destination::Device, (range.1 - range.0) as u64);
         assert!(end >= link.write_from, "a page has crossed before its write began to");
         let op = &mut self.core.array.ops[slot];
         if op.part().number == 0 {
@@ -58,7 +58,7 @@ impl Ssd {
         // The pages of a write cross one after the other; their sum is its time on the link.
         op.parts.queue_ns += (link.write_from - self.core.array.now).0;
         op.parts.transfer_ns += (end - link.write_from).0;
-        self.core.array.set_timer(end, Timer::CameIn(slot));
+        self.core.array.set_timer(end, Timer::TransferredIn(slot));
     }
 
     /// Note that the page in `slot` has crossed the link.

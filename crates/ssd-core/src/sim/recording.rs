@@ -1,7 +1,7 @@
 //! What the route passes to the logs: operations that start and end, and the parts of a record that other features
 //! know.
 
-use super::array::Ended;
+use super::array::EndedOp;
 use super::array::op::Work;
 use super::logs::operations::OperationEnd;
 use super::ssd::Ssd;
@@ -28,7 +28,7 @@ impl Ssd {
 
     /// Write the records of operations that have ended or, with `cut_off`, that a power cut ends now.
     #[inline(never)]
-    pub(super) fn log_operations(&mut self, ended: Ended, cut_off: bool) {
+    pub(super) fn log_operations(&mut self, ended: EndedOp, cut_off: bool) {
         debug_assert!(ended.since <= self.core.array.now, "it begins after its end");
         let phases = *self.core.array.ops.phases(ended.slot);
         for slot in iter::once(ended.slot).chain(self.core.array.ops.linked(ended.also)) {
@@ -46,7 +46,7 @@ impl Ssd {
     pub(super) fn log_cut(&mut self) {
         if self.logs.operations.is_some() {
             for unit in 0..self.core.array.units.len() {
-                let under_way: Vec<Ended> = match &self.suspension {
+                let under_way: Vec<EndedOp> = match &self.suspension {
                     Some(suspension) => suspension.under_way(&self.core, unit).collect(),
                     None => self.core.array.under_way(unit).into_iter().collect(),
                 };

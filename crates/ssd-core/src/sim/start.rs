@@ -1,8 +1,8 @@
 //! Operations start: only here are their addresses bound, and their unit takes them.
 
-use super::array::op::{Moved, OpKind, Work, job_cause};
+use super::array::op::{MovedPage, OpKind, Work, job_cause};
 use super::core::Core;
-use super::dispatch::Found;
+use super::dispatch::QueuedOp;
 use super::power::start_metadata;
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
@@ -39,7 +39,7 @@ impl Core {
             let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
             planes.find(|p| !companions.contains(p) && self.copy_may_bind(*p, stream))?
         };
-        self.take(unit, queue, Found { before: OpSlot::NONE, slot, plane });
+        self.take(unit, queue, QueuedOp { before: OpSlot::NONE, slot, plane });
         Some((slot, plane))
     }
 
@@ -107,7 +107,7 @@ impl Core {
         &mut self,
         unit: usize,
         slot: OpSlot,
-        moved: Moved,
+        moved: MovedPage,
     ) -> bool {
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcRead, "{slot:?} moves no page");
         if !self.source_is_read::<FULL>(unit, slot, moved) {
@@ -128,9 +128,9 @@ impl Core {
         &mut self,
         unit: usize,
         slot: OpSlot,
-        moved: Moved,
+        moved: MovedPage,
     ) -> bool {
-        let Moved { pool, source, levels, .. } = moved;
+        let MovedPage { pool, source, levels, .. } = moved;
         let plane = self.ftl.geo.plane_of(source);
         debug_assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{source:?} is on another unit");
         debug_assert!(self.gc.collects(pool), "{pool:?} moves {source:?} without a job");
@@ -164,7 +164,7 @@ impl Core {
     }
 
     #[inline(never)]
-    pub(super) fn start_copyback(&mut self, unit: usize, slot: OpSlot, moved: Moved) -> bool {
+    pub(super) fn start_copyback(&mut self, unit: usize, slot: OpSlot, moved: MovedPage) -> bool {
         debug_assert_eq!(
             self.array.ops[slot].kind(),
             OpKind::GcCopyback,
@@ -200,7 +200,7 @@ impl Core {
         &mut self,
         unit: usize,
         slot: OpSlot,
-        moved: Moved,
+        moved: MovedPage,
     ) -> bool {
         debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::GcWrite, "{slot:?} is no copy");
@@ -245,10 +245,10 @@ impl Core {
     pub(super) fn bind_copy<const FULL: bool>(
         &mut self,
         slot: OpSlot,
-        moved: Moved,
+        moved: MovedPage,
         plane: PlaneId,
     ) {
-        let Moved { pool, levels, .. } = moved;
+        let MovedPage { pool, levels, .. } = moved;
         let (stream, cause) = if FULL {
             (self.frontier_of_copy::<true>(plane, moved), job_cause(levels))
         } else {

@@ -11,7 +11,7 @@ use super::join::Join;
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::host::request::{Request, flags};
-use crate::host::write_buffer::{BufferedPage, Waiting};
+use crate::host::write_buffer::{BufferedPage, WaitingPage};
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, OpSlot, Ppn, RequestSlot};
 
@@ -55,7 +55,7 @@ impl Core {
         request.request.flags & flags::PREFLUSH != 0 && left > pages
     }
 
-    fn count_room_wait(&mut self, page: Waiting, gc_wait_ns: u64) {
+    fn count_room_wait(&mut self, page: WaitingPage, gc_wait_ns: u64) {
         assert!(page.since <= self.array.now, "{page:?} waits from the future");
         let waited = (self.array.now - page.since).0;
         let for_gc = gc_wait_ns.min(waited);
@@ -389,7 +389,12 @@ impl Ssd {
     pub(crate) fn page_waits(&mut self, slot: OpSlot) {
         let since = self.core.array.now;
         debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} waits but is not a write");
-        self.core.front.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
+        self.core
+            .front
+            .buffer
+            .as_mut()
+            .expect("there is a buffer")
+            .wait(WaitingPage { slot, since });
         self.let_in(0);
     }
 

@@ -12,7 +12,7 @@ use ssd_core::ftl::Ftl;
 use ssd_core::ftl::blocks::BlockTable;
 use ssd_core::ftl::gc::victim::VictimPolicy;
 use ssd_core::ftl::gc::{concurrency, trigger};
-use ssd_core::ftl::plugs::{Outside, Plugs};
+use ssd_core::ftl::plugs::{Plugs, PolicyFactory};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
@@ -257,12 +257,12 @@ fn a_listed_block_that_was_collected_at_once_is_left_out() {
 // ---------------------------------------------------------------- which losses reach a policy
 
 /// Counts the invalid pages of every block from the hooks; collects the block with the fewest valid pages.
-struct Counting {
+struct CountingVictim {
     invalid: Vec<u32>,
     open: Arc<AtomicU64>,
 }
 
-impl Counting {
+impl CountingVictim {
     fn lost(&mut self, block: BlockId) {
         self.invalid[block.at()] += 1;
     }
@@ -272,7 +272,7 @@ impl Counting {
     }
 }
 
-impl VictimPolicy for Counting {
+impl VictimPolicy for CountingVictim {
     fn init(&mut self, table: &BlockTable, _clock: u64) {
         self.invalid = vec![0; table.len()];
     }
@@ -304,9 +304,9 @@ impl VictimPolicy for Counting {
 
 struct Counter(Arc<AtomicU64>);
 
-impl Outside for Counter {
+impl PolicyFactory for Counter {
     fn victim(&self, _table: &BlockTable) -> Option<Box<dyn VictimPolicy>> {
-        Some(Box::new(Counting { invalid: Vec::new(), open: self.0.clone() }))
+        Some(Box::new(CountingVictim { invalid: Vec::new(), open: self.0.clone() }))
     }
 }
 

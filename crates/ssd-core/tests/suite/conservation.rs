@@ -6,7 +6,7 @@ use crate::cases::cases;
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{
     self,
-    any_config::{Drawn, Spare, any_config},
+    any_config::{RandomConfig, Spare, any_config},
 };
 use crate::rig::{alone, closed, device, filled, free_blocks, used_space, victim, whole};
 use proptest::prelude::*;
@@ -208,7 +208,7 @@ proptest! {
     #![proptest_config(cases(3000, 11))]
     #[test]
     fn any_combination_completes_or_says_why(
-        Drawn(mut c) in any_config(Spare::Any), seed in any::<u64>(), pause in 0u64..3000,
+        RandomConfig(mut c) in any_config(Spare::Any), seed in any::<u64>(), pause in 0u64..3000,
     ) {
         c.run.data = DataMode::Digest;
         completes_or_says_why(&c, seed, 400, pause);
@@ -220,7 +220,7 @@ proptest! {
     #[test]
     #[ignore = "long"]
     fn any_combination_at_length(
-        Drawn(mut c) in any_config(Spare::Any), seed in any::<u64>(), pause in 0u64..3000,
+        RandomConfig(mut c) in any_config(Spare::Any), seed in any::<u64>(), pause in 0u64..3000,
     ) {
         c.run.data = DataMode::Digest;
         completes_or_says_why(&c, seed, 800, pause);

@@ -93,7 +93,7 @@ fn the_open_loop_counts_from_where_it_began() {
 
 /// A client that issues three reads, each `pause` after the previous one has been answered, and meant to issue it
 /// `early` before.
-struct Thinker {
+struct ThinkTimeClient {
     pause: u64,
     early: u64,
     left: u32,
@@ -101,7 +101,7 @@ struct Thinker {
     asks_at: Option<u64>,
 }
 
-impl Source for Thinker {
+impl Source for ThinkTimeClient {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         unreachable!("a driver with a clock serves the clients")
     }
@@ -111,7 +111,7 @@ impl Source for Thinker {
     }
 }
 
-impl Clients for Thinker {
+impl Clients for ThinkTimeClient {
     fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError> {
         if std::mem::take(&mut self.answered) && self.left > 0 {
             self.asks_at = Some(now.0 + self.pause);
@@ -137,7 +137,8 @@ fn clients_are_served_when_they_ask_and_hear_of_answers() {
     // Whatever the configuration of the host is.
     for mode in [HostMode::Open, HostMode::Closed] {
         let served = |pause, early| {
-            let thinker = Thinker { pause, early, left: 3, answered: false, asks_at: Some(0) };
+            let thinker =
+                ThinkTimeClient { pause, early, left: 3, answered: false, asks_at: Some(0) };
             run(&host(mode, 1), &mut { thinker })
         };
         let ends = vec![READ, 2 * READ + 30, 3 * READ + 60];

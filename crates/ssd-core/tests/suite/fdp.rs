@@ -6,15 +6,15 @@ use crate::rig::parity::paper;
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{
     self,
-    any_config::{Drawn, separated_by},
+    any_config::{RandomConfig, separated_by},
 };
 use crate::rig::{PAGE, alone, device, free_blocks, named, victim};
 use proptest::prelude::*;
 use ssd_core::config::{BufferPower, Config, DataMode, EraseUnit, PoolScope, PowerCut};
 use ssd_core::ftl::Ftl;
-use ssd_core::ftl::reclaim::{Reclaimed, UnitCounts, UnitRecord, UnitStep};
+use ssd_core::ftl::reclaim::{ReclaimCounts, UnitCounts, UnitRecord, UnitStep};
 use ssd_core::ftl::separation::{
-    ALL, Classes, Copied, Ground, Separation, SeparationPolicy as _, Written, fdp,
+    ALL, Classes, Ground, PageCopy, PageWrite, Separation, SeparationPolicy as _, fdp,
 };
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::{Op, Request};
@@ -46,7 +46,7 @@ proptest! {
     #![proptest_config(cases(300, 23))]
     #[test]
     fn any_handles_with_any_other_answer(
-        Drawn(mut c) in separated_by(&[&fdp::INFO]), seed in any::<u64>(),
+        RandomConfig(mut c) in separated_by(&[&fdp::INFO]), seed in any::<u64>(),
     ) {
         c.run.data = DataMode::Digest;
         let weather = Weather { requests: 400, depth: 32, seed, audit: 64, mix: [10, 8, 2], pause: 0 };
@@ -67,7 +67,7 @@ proptest! {
     }
 }
 
-fn total(reclaimed: &Reclaimed) -> UnitCounts {
+fn total(reclaimed: &ReclaimCounts) -> UnitCounts {
     reclaimed.handles.iter().fold(reclaimed.shared, |sum, row| sum.plus(row))
 }
 
@@ -96,7 +96,7 @@ fn classes_are_those_of_a_literal_version() {
             assert_eq!(policy.of_rebuilt(Lpn(lpn)), Some(anew));
             if rng.chance(0.5) {
                 let stream = rng.below(3) as u8;
-                let page = Written { lpn: Lpn(lpn), stream, pages: 1, replaces: None, clock };
+                let page = PageWrite { lpn: Lpn(lpn), stream, pages: 1, replaces: None, clock };
                 assert_eq!(policy.of_write(&page), u32::from(stream));
                 last[lpn as usize] = u32::from(stream);
                 continue;
@@ -111,7 +111,7 @@ fn classes_are_those_of_a_literal_version() {
                 // A unit that wear levelling has filled.
                 None => 3 + last[lpn as usize],
             };
-            assert_eq!(policy.of_copy(&Copied { lpn: Lpn(lpn), class, clock }), expected);
+            assert_eq!(policy.of_copy(&PageCopy { lpn: Lpn(lpn), class, clock }), expected);
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::cases::cases;
 use crate::rig::PAGE;
-use crate::rig::any_config::{Drawn, decided_alike};
+use crate::rig::any_config::{RandomConfig, decided_alike};
 use crate::rig::twins::{collected, settle, tally};
 use proptest::prelude::*;
 use ssd_core::config::Config;
@@ -29,7 +29,7 @@ enum Start {
 
 #[derive(Clone, Debug)]
 struct Case {
-    config: Drawn,
+    config: RandomConfig,
     start: Start,
     requests: u32,
     /// Shares of TRIMs, and of writes of part of a page.

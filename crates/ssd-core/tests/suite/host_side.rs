@@ -2,7 +2,7 @@
 //! with a buffer; and any combination of them under any combination of policies.
 
 use crate::cases::cases;
-use crate::rig::any_config::{Drawn, Spare, any_config};
+use crate::rig::any_config::{RandomConfig, Spare, any_config};
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{PAGE, alone, closed, device, finish, free_blocks, named, whole};
 use proptest::prelude::*;
@@ -52,12 +52,12 @@ fn programs(ssd: &Ssd) -> u64 {
 
 /// Keeps pages until they are lost.
 #[derive(Default)]
-struct Losing {
+struct LossyStore {
     slabs: Slabs,
     lost: Arc<AtomicBool>,
 }
 
-impl PageStore for Losing {
+impl PageStore for LossyStore {
     fn write(&mut self, slot: u32, bytes: &[u8]) -> Result<(), String> {
         self.slabs.write(slot, bytes)
     }
@@ -77,7 +77,7 @@ fn contents_that_cannot_be_read_end_the_run() {
     let lost = Arc::new(AtomicBool::new(false));
     let switch = lost.clone();
     let plugs = Plugs::default().with_page_store(Arc::new(move || {
-        Box::new(Losing { lost: lost.clone(), ..Losing::default() })
+        Box::new(LossyStore { lost: lost.clone(), ..LossyStore::default() })
     }));
     let mut ssd = Ssd::with_plugs(&c, Ftl::with_plugs(&c, &plugs), 0, &plugs);
     alone(&mut ssd, whole(Op::Write, 0, 1));
@@ -452,7 +452,7 @@ proptest! {
     #![proptest_config(cases(800, 11))]
     #[test]
     fn any_combination_in_digests(
-        Drawn(c) in any_config(Spare::Tight), side in host_side(),
+        RandomConfig(c) in any_config(Spare::Tight), side in host_side(),
         seed in any::<u64>(), pause in 0u64..300,
     ) {
         storm(c, &side, seed, pause, DataMode::Digest);
@@ -463,7 +463,7 @@ proptest! {
     #![proptest_config(cases(200, 12))]
     #[test]
     fn any_combination_in_bytes(
-        Drawn(c) in any_config(Spare::Tight), side in host_side(), seed in any::<u64>(),
+        RandomConfig(c) in any_config(Spare::Tight), side in host_side(), seed in any::<u64>(),
     ) {
         storm(c, &side, seed, 0, DataMode::Bytes);
     }

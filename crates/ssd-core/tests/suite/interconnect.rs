@@ -4,7 +4,7 @@
 use crate::cases::cases;
 use crate::rig::{
     self,
-    any_config::{Drawn, Spare, any_config},
+    any_config::{RandomConfig, Spare, any_config},
 };
 use crate::rig::{alone, closed, device, filled, finish, free_blocks, used_space, whole};
 use proptest::prelude::*;
@@ -381,7 +381,7 @@ proptest! {
     #![proptest_config(cases(300, 31))]
     /// Paths, interconnects and buffers change when pages move, but not what happens to them.
     #[test]
-    fn every_page_read_crosses_as_its_path_says(Drawn(mut c) in any_config(Spare::Tight)) {
+    fn every_page_read_crosses_as_its_path_says(RandomConfig(mut c) in any_config(Spare::Tight)) {
         c.metrics.op_log = true;
         let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
         ssd.audit_every(16);

@@ -2,7 +2,7 @@
 //! any valid combination of policies, and at the end the device holds what was written.
 
 use crate::cases::cases;
-use crate::rig::any_config::{Drawn, Spare, any_config};
+use crate::rig::any_config::{RandomConfig, Spare, any_config};
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{alone, device, finish, free_blocks, named, pages_of, victim, whole};
 use proptest::prelude::*;
@@ -131,7 +131,7 @@ proptest! {
     #![proptest_config(cases(2000, 1))]
     #[test]
     fn any_combination_in_digests(
-        Drawn(c) in any_config(Spare::Tight), seed in any::<u64>(), pause in 0u64..300,
+        RandomConfig(c) in any_config(Spare::Tight), seed in any::<u64>(), pause in 0u64..300,
     ) {
         in_digests(c, seed, pause);
     }
@@ -140,7 +140,7 @@ proptest! {
 proptest! {
     #![proptest_config(cases(300, 2))]
     #[test]
-    fn any_combination_in_bytes(Drawn(c) in any_config(Spare::Tight), seed in any::<u64>()) {
+    fn any_combination_in_bytes(RandomConfig(c) in any_config(Spare::Tight), seed in any::<u64>()) {
         in_bytes(c, seed);
     }
 }
@@ -150,7 +150,7 @@ proptest! {
     #[test]
     #[ignore = "long"]
     fn any_combination_at_length(
-        Drawn(c) in any_config(Spare::Tight), seed in any::<u64>(), pause in 0u64..300,
+        RandomConfig(c) in any_config(Spare::Tight), seed in any::<u64>(), pause in 0u64..300,
     ) {
         in_digests(c.clone(), seed, pause);
         if seed % 8 == 0 {

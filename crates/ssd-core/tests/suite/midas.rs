@@ -6,10 +6,10 @@
 use crate::oracle::groups::{Groups, Rules};
 use crate::rig::{device, free_blocks, named, victim};
 use ssd_core::config::Config;
-use ssd_core::ftl::plugs::{Outside, Plugs};
+use ssd_core::ftl::plugs::{Plugs, PolicyFactory};
 use ssd_core::ftl::separation::{
-    ALL, Among, ClassBlocks, Classes, Collected, Copied, Ground, Separation, SeparationPolicy,
-    Written,
+    ALL, ClassBlocks, Classes, CollectedBlock, Ground, PageCopy, PageWrite, Separation,
+    SeparationPolicy, VictimScope,
 };
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
@@ -261,7 +261,7 @@ impl Literal {
         self.writes.clear();
     }
 
-    fn write(&mut self, page: &Written) -> u32 {
+    fn write(&mut self, page: &PageWrite) -> u32 {
         if page.clock - self.begins >= u64::from(self.ground.pages) * self.times {
             self.make_plan(page.clock);
         }
@@ -276,7 +276,7 @@ impl Literal {
         u32::from(!hot)
     }
 
-    fn copy(&mut self, page: &Copied) -> u32 {
+    fn copy(&mut self, page: &PageCopy) -> u32 {
         self.copied += 1;
         let counter = self.counters.entry(page.lpn.0).or_default();
         *counter = (*counter - if page.class == Some(0) { 1 } else { 2 }).max(0);
@@ -286,7 +286,7 @@ impl Literal {
         }
     }
 
-    fn collect(&mut self, block: &Collected) {
+    fn collect(&mut self, block: &CollectedBlock) {
         let pages = f64::from(self.ground.pages_per_block);
         if block.class == 0 {
             let age = (block.clock - block.opened) as f64;
@@ -316,11 +316,11 @@ impl Literal {
         }
     }
 
-    fn among(&self, classes: &[ClassBlocks]) -> Among {
-        let Some(plan) = &self.plan else { return Among::All };
+    fn among(&self, classes: &[ClassBlocks]) -> VictimScope {
+        let Some(plan) = &self.plan else { return VictimScope::All };
         for (group, &size) in plan.sizes.iter().enumerate() {
             if classes[group].sealed > size {
-                return Among::Oldest(group as u32);
+                return VictimScope::Oldest(group as u32);
             }
         }
         let mut best = None;
@@ -331,13 +331,13 @@ impl Literal {
                 best = Some((class, of.least_valid));
             }
         }
-        best.map_or(Among::All, |(class, _)| Among::Class(class))
+        best.map_or(VictimScope::All, |(class, _)| VictimScope::Class(class))
     }
 }
 
 /// How often both have answered with a plan, and how many plans were wrong.
 #[derive(Default)]
-struct Seen {
+struct PlanCounts {
     oldest: AtomicU64,
     of_class: AtomicU64,
     wrong: AtomicU64,
@@ -345,18 +345,18 @@ struct Seen {
 }
 
 /// Both versions, whose answers are the same; or only the literal one, without plans.
-struct Both {
+struct PolicyPair {
     policy: Option<Separation>,
     literal: Literal,
-    seen: Arc<Seen>,
+    seen: Arc<PlanCounts>,
 }
 
-impl SeparationPolicy for Both {
+impl SeparationPolicy for PolicyPair {
     fn classes(&self) -> Classes {
         Classes { host: 1, all: LAST + 1 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         let class = self.literal.write(page);
         if let Some(policy) = &mut self.policy {
             assert_eq!(policy.of_write(page), class, "{page:?}");
@@ -364,7 +364,7 @@ impl SeparationPolicy for Both {
         class
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         let class = self.literal.copy(page);
         if let Some(policy) = &mut self.policy {
             assert_eq!(policy.of_copy(page), class, "{page:?}");
@@ -372,7 +372,7 @@ impl SeparationPolicy for Both {
         class
     }
 
-    fn on_collect(&mut self, block: &Collected) {
+    fn on_collect(&mut self, block: &CollectedBlock) {
         self.literal.collect(block);
         if let Some(policy) = &mut self.policy {
             policy.on_collect(block);
@@ -384,16 +384,16 @@ impl SeparationPolicy for Both {
         self.policy.is_some()
     }
 
-    fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> Among {
+    fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> VictimScope {
         let among = self.literal.among(classes);
         if let Some(policy) = &mut self.policy {
             assert_eq!(policy.victim_among(pool, classes), among, "{classes:?}");
         }
         let seen = &self.seen;
         match among {
-            Among::Oldest(_) => seen.oldest.fetch_add(1, Ordering::Relaxed),
-            Among::Class(_) => seen.of_class.fetch_add(1, Ordering::Relaxed),
-            Among::All => return among,
+            VictimScope::Oldest(_) => seen.oldest.fetch_add(1, Ordering::Relaxed),
+            VictimScope::Class(_) => seen.of_class.fetch_add(1, Ordering::Relaxed),
+            VictimScope::All => return among,
         };
         let sizes = &self.literal.plan.as_ref().expect("it names classes").sizes;
         let mut groups = seen.groups.lock().unwrap();
@@ -406,20 +406,20 @@ impl SeparationPolicy for Both {
 
 /// Devices with both, or with only the literal version, which then makes no plans.
 struct Twin {
-    seen: Arc<Seen>,
+    seen: Arc<PlanCounts>,
     alone: bool,
 }
 
-impl Outside for Twin {
+impl PolicyFactory for Twin {
     fn separation(&self, ground: &Ground) -> Option<Box<dyn SeparationPolicy>> {
         let policy = (!self.alone).then(|| Separation::build(&named(ALL, "midas"), ground));
         let literal = Literal::new(ground, !self.alone);
-        Some(Box::new(Both { policy, literal, seen: self.seen.clone() }))
+        Some(Box::new(PolicyPair { policy, literal, seen: self.seen.clone() }))
     }
 }
 
-fn twin(alone: bool) -> (Arc<Seen>, Plugs) {
-    let seen = Arc::new(Seen::default());
+fn twin(alone: bool) -> (Arc<PlanCounts>, Plugs) {
+    let seen = Arc::new(PlanCounts::default());
     (seen.clone(), Plugs::new(Arc::new(Twin { seen, alone })))
 }
 

@@ -7,7 +7,7 @@ use ssd_core::config::{Config, Input, Kernel, load};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::blocks::{BlockState, BlockTable, Fill};
 use ssd_core::ftl::gc::victim::{ALL, Victim, VictimPolicy};
-use ssd_core::ftl::plugs::{Outside, Plugs};
+use ssd_core::ftl::plugs::{Plugs, PolicyFactory};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
@@ -138,7 +138,7 @@ fn a_page_lost_before_the_seal_counts_from_then() {
 // ---------------------------------------------------------------- algorithm 1 over the device
 
 /// The policy, and algorithm 1 to the letter beside it: every victim must be the first of the algorithm's list.
-struct Watched {
+struct CheckedVictim {
     policy: Victim,
     literal: Algorithm1,
     asked: Option<BlockId>,
@@ -146,7 +146,7 @@ struct Watched {
     seen: Arc<[AtomicU64; 2]>,
 }
 
-impl VictimPolicy for Watched {
+impl VictimPolicy for CheckedVictim {
     fn init(&mut self, table: &BlockTable, clock: u64) {
         self.policy.init(table, clock);
         self.literal.restart(table, clock);
@@ -193,13 +193,13 @@ impl VictimPolicy for Watched {
     }
 }
 
-struct Watch(PolicySpec, Arc<[AtomicU64; 2]>);
+struct CheckedFactory(PolicySpec, Arc<[AtomicU64; 2]>);
 
-impl Outside for Watch {
+impl PolicyFactory for CheckedFactory {
     fn victim(&self, table: &BlockTable) -> Option<Box<dyn VictimPolicy>> {
         let literal = Algorithm1::new(&self.0, table.len());
         let policy = Victim::build(&self.0, table);
-        Some(Box::new(Watched { policy, literal, asked: None, seen: self.1.clone() }))
+        Some(Box::new(CheckedVictim { policy, literal, asked: None, seen: self.1.clone() }))
     }
 }
 
@@ -214,7 +214,7 @@ fn the_next_victim_is_the_first_of_the_whole_devices_list() {
         for clock in ["last-invalidation", "now"] {
             let config = preset(name, &[&small[..], &[("gc.victim.clock", clock)]].concat());
             let seen: Arc<[AtomicU64; 2]> = Arc::default();
-            let watch = Watch(config.gc.victim.clone(), seen.clone());
+            let watch = CheckedFactory(config.gc.victim.clone(), seen.clone());
             let plugs = Plugs::new(Arc::new(watch));
             let ftl = Ftl::with_plugs(&config, &plugs);
             let mut ssd = Ssd::with_plugs(&config, ftl, 0, &plugs);

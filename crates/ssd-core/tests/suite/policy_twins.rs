@@ -6,9 +6,11 @@ use crate::rig::named;
 use proptest::prelude::*;
 use ssd_core::ftl::gc::concurrency::{self, Concurrency, ConcurrencyPolicy as _, DeviceView};
 use ssd_core::ftl::gc::trigger::{self, SpaceView, Trigger, TriggerPolicy as _};
-use ssd_core::ftl::gc::{Demand, concurrency::Counted};
+use ssd_core::ftl::gc::{Demand, concurrency::LimitUnit};
 use ssd_core::ftl::place::{self, Layout, Placement, PlacementPolicy as _, Planes};
-use ssd_core::ftl::separation::{self, Among, ClassBlocks, Collected, Ground, Separation};
+use ssd_core::ftl::separation::{
+    self, ClassBlocks, CollectedBlock, Ground, Separation, VictimScope,
+};
 use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::rng::Stream;
 use ssd_core::units::{Lpn, Nanos, PlaneId, PoolId};
@@ -141,9 +143,9 @@ proptest! {
         };
         let view = DeviceView { pools, channels, used_pages, pages: 1000 };
         let counted = match info.name {
-            "adaptive" => Counted::Channels,
-            "rotating" => Counted::Members,
-            _ => Counted::Pools,
+            "adaptive" => LimitUnit::Channels,
+            "rotating" => LimitUnit::Members,
+            _ => LimitUnit::Pools,
         };
         prop_assert_eq!(
             (policy.limit(&view), policy.counted(), policy.binds_reserve()),
@@ -247,11 +249,12 @@ fn regions_are_cleaned_as_a_literal_version_does() {
         }
         let among = policy.victim_among(PoolId(0), &classes);
         let has_victims = classes[region].sealed > 0;
-        let expected = if has_victims { Among::Class(region as u32) } else { Among::All };
+        let expected =
+            if has_victims { VictimScope::Class(region as u32) } else { VictimScope::All };
         assert_eq!(among, expected, "{number}: {classes:?}, {left} to gain");
         let valid = classes[region].least_valid;
         let class = region as u32;
-        policy.on_collect(&Collected { class, valid, opened: 0, clock: 9 });
+        policy.on_collect(&CollectedBlock { class, valid, opened: 0, clock: 9 });
         left = if left == 0 { PAGES } else { left }.saturating_sub(PAGES - valid);
     }
     assert!(changes > 500, "{changes} changes of the region");

@@ -9,7 +9,7 @@ use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
-use ssd_core::metrics::inputs::RecordsKept;
+use ssd_core::metrics::inputs::RecordCounts;
 use ssd_core::rng::Stream;
 use ssd_core::sched::order;
 use ssd_core::sim::ssd::Ssd;
@@ -39,7 +39,7 @@ fn rest(ssd: &mut Ssd) {
 }
 
 fn kept(ssd: &Ssd) -> [u64; 4] {
-    let RecordsKept { live, live_bytes, stale, stale_bytes } =
+    let RecordCounts { live, live_bytes, stale, stale_bytes } =
         ssd.records_kept().expect("power may be cut");
     [live, live_bytes, stale, stale_bytes]
 }

@@ -168,7 +168,7 @@ fn set_buffer(c: &mut Config, draw: &mut Draw) {
 
 /// What a run has met.
 #[derive(Default, Debug)]
-struct Met {
+struct EventCounts {
     runs: u64,
     lost: u64,
     reconstructed: u64,
@@ -180,7 +180,7 @@ struct Met {
     separated: u64,
 }
 
-fn run(seed: u64, met: &mut Met) {
+fn run(seed: u64, met: &mut EventCounts) {
     let Some(c) = drawn(seed) else { return };
     let weather = Weather {
         requests: 400,
@@ -220,7 +220,7 @@ fn run(seed: u64, met: &mut Met) {
 
 #[test]
 fn every_answer_is_right_whatever_else_is_answered() {
-    let mut met = Met::default();
+    let mut met = EventCounts::default();
     // In addition to the first ones, those that have found something.
     (0..300).chain([1661, 2358]).for_each(|seed| run(seed, &mut met));
     let least = met.runs.min(met.restored).min(met.redirected).min(met.rebuilt);
@@ -236,7 +236,7 @@ fn every_answer_is_right_whatever_else_is_answered() {
 #[test]
 #[ignore = "minutes"]
 fn every_answer_is_right_at_length() {
-    let mut met = Met::default();
+    let mut met = EventCounts::default();
     (1000..6000).for_each(|seed| run(seed, &mut met));
     assert!(met.lost > 10, "{met:?}");
 }

@@ -2,7 +2,7 @@
 //! copies, under every collection policy; and the audit counts the owners of every page.
 
 use crate::cases::cases;
-use crate::rig::any_config::{Drawn, Spare, any_config, levelled_config};
+use crate::rig::any_config::{RandomConfig, Spare, any_config, levelled_config};
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{device, free_blocks, pages_of, victim};
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(cases(150, 91))]
     #[test]
     fn any_device_answers_copies(
-        Drawn(c) in any_config(Spare::Tight),
+        RandomConfig(c) in any_config(Spare::Tight),
         seed in any::<u64>(),
         answers in any::<[bool; 2]>(),
         pause in prop_oneof![Just(0), Just(3000)],
@@ -109,7 +109,7 @@ proptest! {
     #[test]
     #[ignore = "long"]
     fn any_device_answers_copies_at_length(
-        Drawn(c) in any_config(Spare::Tight),
+        RandomConfig(c) in any_config(Spare::Tight),
         seed in any::<u64>(),
         answers in any::<[bool; 2]>(),
         pause in prop_oneof![Just(0), Just(3000)],
@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(cases(150, 93))]
     #[test]
     fn levelling_moves_a_page_for_all_its_owners(
-        Drawn(c) in levelled_config(), seed in any::<u64>(),
+        RandomConfig(c) in levelled_config(), seed in any::<u64>(),
     ) {
         levelled(&c, seed, 400);
     }
@@ -147,7 +147,8 @@ fn storms_of_copies_level() {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::new(cases(1, 94));
     let some = (0..60u64).filter(|&seed| {
-        let Drawn(c) = levelled_config().new_tree(&mut runner).expect("one is valid").current();
+        let RandomConfig(c) =
+            levelled_config().new_tree(&mut runner).expect("one is valid").current();
         levelled(&c, seed, 600) > 0
     });
     let count = some.count();

@@ -2,7 +2,7 @@
 //! the pages that have been kept for them (the head of `ftl/space.rs` explains why).
 
 use crate::cases::cases;
-use crate::rig::any_config::{Drawn, levelled_config};
+use crate::rig::any_config::{RandomConfig, levelled_config};
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{device, free_blocks, named};
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(cases(300, 51))]
     #[test]
     fn levelling_and_collection_find_room(
-        Drawn(c) in levelled_config(), seed in any::<u64>(),
+        RandomConfig(c) in levelled_config(), seed in any::<u64>(),
     ) {
         timed(&c, seed, 500);
         functional(&c, seed, 1500);
@@ -94,7 +94,7 @@ proptest! {
     #[test]
     #[ignore = "long"]
     fn levelling_and_collection_find_room_at_length(
-        Drawn(c) in levelled_config(), seed in any::<u64>(),
+        RandomConfig(c) in levelled_config(), seed in any::<u64>(),
     ) {
         timed(&c, seed, 3000);
         functional(&c, seed, 6000);
@@ -107,7 +107,8 @@ fn storms_level() {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::new(cases(1, 53));
     let levelled = (0..60u64).filter(|&seed| {
-        let Drawn(c) = levelled_config().new_tree(&mut runner).expect("one is valid").current();
+        let RandomConfig(c) =
+            levelled_config().new_tree(&mut runner).expect("one is valid").current();
         timed(&c, seed, 500) > 0 && functional(&c, seed, 1500) > 0
     });
     let count = levelled.count();

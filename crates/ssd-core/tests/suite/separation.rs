@@ -2,15 +2,16 @@
 //! addresses changes nothing.
 
 use crate::cases::cases;
-use crate::rig::any_config::{Drawn, separated_config};
+use crate::rig::any_config::{RandomConfig, separated_config};
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{device, free_blocks, named, victim};
 use proptest::prelude::*;
 use ssd_core::config::{Config, DataMode};
 use ssd_core::ftl::Ftl;
-use ssd_core::ftl::separation::future::Foreseen;
+use ssd_core::ftl::separation::future::FutureWrites;
 use ssd_core::ftl::separation::{
-    ALL, Collected, Copied, Ground, Replaced, Separation, SeparationPolicy as _, Written,
+    ALL, CollectedBlock, Ground, PageCopy, PageWrite, ReplacedPage, Separation,
+    SeparationPolicy as _,
 };
 use ssd_core::host::device::Device as _;
 use ssd_core::rng::Stream;
@@ -40,7 +41,7 @@ proptest! {
     #![proptest_config(cases(600, 21))]
     #[test]
     fn any_separation_with_any_other_answer(
-        Drawn(mut c) in separated_config(), seed in any::<u64>(),
+        RandomConfig(mut c) in separated_config(), seed in any::<u64>(),
     ) {
         c.run.data = DataMode::Digest;
         completes_or_says_why(&c, seed, 400);
@@ -51,17 +52,17 @@ proptest! {
     #![proptest_config(cases(20_000, 22))]
     #[test]
     #[ignore = "long"]
-    fn any_separation_at_length(Drawn(mut c) in separated_config(), seed in any::<u64>()) {
+    fn any_separation_at_length(RandomConfig(mut c) in separated_config(), seed in any::<u64>()) {
         c.run.data = DataMode::Digest;
         completes_or_says_why(&c, seed, 800);
     }
 }
 
 /// A step of a literal version of a policy.
-enum Told {
-    Write(Written),
+enum PolicyStep {
+    Write(PageWrite),
     Copy(u32, Option<u32>),
-    Collect(Collected),
+    Collect(CollectedBlock),
 }
 
 const PAGES: u32 = 300;
@@ -77,7 +78,7 @@ const GROUND: Ground = Ground {
 };
 
 /// Random steps with the answers of the policy: writes, most of them to few pages, collections and copies.
-fn steps(name: &str, then: impl FnMut(&Told, u64, Option<u32>)) {
+fn steps(name: &str, then: impl FnMut(&PolicyStep, u64, Option<u32>)) {
     steps_on(&GROUND, name, 30_000, then);
 }
 
@@ -85,7 +86,7 @@ fn steps_on(
     ground: &Ground,
     name: &str,
     number: u32,
-    mut then: impl FnMut(&Told, u64, Option<u32>),
+    mut then: impl FnMut(&PolicyStep, u64, Option<u32>),
 ) {
     let spec = named(ALL, name);
     let mut policy = Separation::build(&spec, ground);
@@ -99,22 +100,22 @@ fn steps_on(
         let class = (class < classes.all).then_some(class);
         let (told, answer) = if rng.chance(0.6) {
             let age = rng.below(400).min(clock);
-            let replaces = (clock > 0).then_some(Replaced { class, age });
-            let page = Written { lpn: Lpn(lpn), stream: 0, pages: 1, replaces, clock };
-            (Told::Write(page), Some(policy.of_write(&page)))
+            let replaces = (clock > 0).then_some(ReplacedPage { class, age });
+            let page = PageWrite { lpn: Lpn(lpn), stream: 0, pages: 1, replaces, clock };
+            (PolicyStep::Write(page), Some(policy.of_write(&page)))
         } else if rng.chance(0.7) {
-            let answer = policy.of_copy(&Copied { lpn: Lpn(lpn), class, clock });
+            let answer = policy.of_copy(&PageCopy { lpn: Lpn(lpn), class, clock });
             assert!(answer >= classes.host, "a copy in class {answer} of the host");
-            (Told::Copy(lpn, class), Some(answer))
+            (PolicyStep::Copy(lpn, class), Some(answer))
         } else {
             let opened = clock.saturating_sub(rng.below(200));
-            let block = Collected { class: class.unwrap_or(0), valid: 3, opened, clock };
+            let block = CollectedBlock { class: class.unwrap_or(0), valid: 3, opened, clock };
             policy.on_collect(&block);
-            (Told::Collect(block), None)
+            (PolicyStep::Collect(block), None)
         };
         assert!(answer.is_none_or(|class| class < classes.all), "there is no class {answer:?}");
         then(&told, clock, answer);
-        clock += u64::from(matches!(told, Told::Write(_)));
+        clock += u64::from(matches!(told, PolicyStep::Write(_)));
     }
 }
 
@@ -122,19 +123,19 @@ fn steps_on(
 fn dac_is_its_literal_version() {
     let mut regions = BTreeMap::<u32, u32>::new();
     steps("dac", |told, _, answer| match told {
-        Told::Write(Written { lpn: Lpn(lpn), .. }) => {
+        PolicyStep::Write(PageWrite { lpn: Lpn(lpn), .. }) => {
             let next =
                 regions.get(lpn).map_or(0, |&region| if region < 5 { region + 1 } else { 5 });
             regions.insert(*lpn, next);
             assert_eq!(answer, Some(next));
         }
-        Told::Copy(lpn, _) => {
+        PolicyStep::Copy(lpn, _) => {
             let next =
                 regions.get(lpn).map_or(0, |&region| if region > 0 { region - 1 } else { 0 });
             regions.insert(*lpn, next);
             assert_eq!(answer, Some(next));
         }
-        Told::Collect(_) => {}
+        PolicyStep::Collect(_) => {}
     });
 }
 
@@ -144,9 +145,9 @@ fn fadac_is_its_literal_version() {
     let mut seen = [0; 6];
     steps("fadac", |told, _, answer| {
         let (lpn, change) = match told {
-            Told::Write(Written { lpn: Lpn(lpn), .. }) => (*lpn, 1),
-            Told::Copy(lpn, _) => (*lpn, -1),
-            Told::Collect(_) => return,
+            PolicyStep::Write(PageWrite { lpn: Lpn(lpn), .. }) => (*lpn, 1),
+            PolicyStep::Copy(lpn, _) => (*lpn, -1),
+            PolicyStep::Collect(_) => return,
         };
         let counter = counters.entry(lpn).or_default();
         *counter = (*counter + change).max(0);
@@ -164,7 +165,7 @@ fn sepbit_is_its_literal_version() {
     let (mut lifespan, mut batch) = (f64::INFINITY, Vec::<u64>::new());
     let mut seen = [0; 6];
     steps("sepbit", |told, clock, answer| match told {
-        Told::Write(Written { lpn: Lpn(lpn), .. }) => {
+        PolicyStep::Write(PageWrite { lpn: Lpn(lpn), .. }) => {
             // A page is in the queue if its last write is among the entries.
             let age = last.get(lpn).map(|&at| clock - at);
             let recent = age.is_some_and(|age| age < queue.len() as u64);
@@ -181,7 +182,7 @@ fn sepbit_is_its_literal_version() {
             seen[usize::from(!short)] += 1;
             assert_eq!(answer, Some(u32::from(!short)), "a page of age {age:?}");
         }
-        Told::Copy(lpn, class) => {
+        PolicyStep::Copy(lpn, class) => {
             let age = last.get(lpn).map_or(f64::INFINITY, |&at| (clock - at) as f64);
             let expected = match age {
                 _ if *class == Some(0) => 2,
@@ -192,7 +193,7 @@ fn sepbit_is_its_literal_version() {
             seen[expected as usize] += 1;
             assert_eq!(answer, Some(expected), "a copy of age {age}");
         }
-        Told::Collect(block) => {
+        PolicyStep::Collect(block) => {
             batch.extend((block.class == 0).then_some(block.clock - block.opened));
             if batch.len() == 16 {
                 lifespan = (batch.drain(..).sum::<u64>() / 16) as f64;
@@ -207,12 +208,13 @@ fn two_regions_are_their_literal_version() {
     let (mut last, mut mean) = (BTreeMap::<u32, u64>::new(), f64::from(PAGES));
     let mut seen = [0; 2];
     steps("two-regions", |told, clock, answer| {
-        let (Told::Write(Written { lpn: Lpn(lpn), .. }) | Told::Copy(lpn, _)) = told else {
+        let (PolicyStep::Write(PageWrite { lpn: Lpn(lpn), .. }) | PolicyStep::Copy(lpn, _)) = told
+        else {
             return;
         };
         let age = last.get(lpn).map(|&at| (clock - at) as f64);
         let hot = age.is_some_and(|age| age < mean);
-        if let Told::Write(_) = told {
+        if let PolicyStep::Write(_) = told {
             last.insert(*lpn, clock);
             if let Some(age) = age {
                 mean += (age.max(1.0) - mean) / f64::from(PAGES);
@@ -230,13 +232,13 @@ fn data_as_old_as_the_mean_are_cold() {
     let mut policy = Separation::build(&named(ALL, "two-regions"), &GROUND);
     let write = |lpn: u32, clock: u32| {
         let (lpn, clock) = (Lpn(lpn), u64::from(clock));
-        Written { lpn, stream: 0, pages: 1, replaces: None, clock }
+        PageWrite { lpn, stream: 0, pages: 1, replaces: None, clock }
     };
     // New pages leave the mean at its initial value: the number of pages.
     for page in 0..PAGES {
         assert_eq!(policy.of_write(&write(page, page)), 1, "page {page} is new");
     }
-    let copy = |page| Copied { lpn: Lpn(page), class: None, clock: u64::from(PAGES) };
+    let copy = |page| PageCopy { lpn: Lpn(page), class: None, clock: u64::from(PAGES) };
     assert_eq!([0, 1].map(|page| policy.of_copy(&copy(page))), [1, 0]);
     assert_eq!(policy.of_write(&write(0, PAGES)), 1, "it has replaced data of the mean age");
     assert_eq!(policy.of_write(&write(2, PAGES + 1)), 0, "these are younger");
@@ -249,7 +251,7 @@ fn multilog_is_its_literal_version() {
     let (mut pages, mut valid) = (BTreeMap::<u32, (u64, u32)>::new(), vec![1.0, 1.0]);
     let mut seen = [0; 6];
     steps("multilog", |told, clock, answer| match told {
-        Told::Write(Written { lpn: Lpn(lpn), .. }) => {
+        PolicyStep::Write(PageWrite { lpn: Lpn(lpn), .. }) => {
             let log = pages.get(lpn).map_or(0, |&(last, log)| {
                 let inside = pages.values().filter(|page| page.1 == log).count() as f64;
                 let expected = inside * valid[log as usize] / 2.0;
@@ -259,7 +261,7 @@ fn multilog_is_its_literal_version() {
             pages.insert(*lpn, (clock, log));
             assert_eq!(answer, Some(log));
         }
-        Told::Copy(lpn, _) => {
+        PolicyStep::Copy(lpn, _) => {
             let from = pages.get(lpn).map_or(0, |page| page.1);
             let last = valid.len() as u32 - 1;
             let inside = pages.values().filter(|page| page.1 == last).count();
@@ -273,7 +275,7 @@ fn multilog_is_its_literal_version() {
             seen[log as usize] += 1;
             assert_eq!(answer, Some(log));
         }
-        Told::Collect(block) => {
+        PolicyStep::Collect(block) => {
             if let Some(share) = valid.get_mut(block.class as usize) {
                 *share += (f64::from(block.valid) / 8.0 - *share) / 16.0;
             }
@@ -353,7 +355,7 @@ fn sfs_is_its_literal_version() {
         let ground = Ground { pages: device_pages, host_pages: device_pages, ..GROUND };
         steps_on(&ground, "sfs", number, |told, clock, answer| {
             let expected = match told {
-                Told::Write(Written { lpn: Lpn(lpn), .. }) => {
+                PolicyStep::Write(PageWrite { lpn: Lpn(lpn), .. }) => {
                     let age = sfs.pages.get(lpn).map(|page| (clock - page.0).max(1) as f64);
                     let count = sfs.pages.get(lpn).map_or(0, |page| page.1);
                     let next = count < 255 && sfs.rng.chance(1.05f64.powi(-count));
@@ -361,12 +363,12 @@ fn sfs_is_its_literal_version() {
                     let (writes, _) = sfs.writes_and_age(*lpn, clock).unwrap();
                     age.map_or(0, |age| sfs.class(writes / age))
                 }
-                Told::Copy(lpn, _) => {
+                PolicyStep::Copy(lpn, _) => {
                     sfs.copy(clock);
                     let hotness = sfs.writes_and_age(*lpn, clock).map(|(writes, age)| writes / age);
                     hotness.map_or(0, |hotness| sfs.class(hotness))
                 }
-                Told::Collect(_) => return,
+                PolicyStep::Collect(_) => return,
             };
             seen[expected] += 1;
             let same = |centre: &&f64| sfs.centres.get(expected) == Some(*centre);
@@ -454,14 +456,14 @@ fn warcip_is_its_literal_version() {
     let mut warcip = Warcip::new(PAGES);
     let mut seen = [0; 6];
     steps("warcip", |told, clock, answer| match told {
-        Told::Write(Written { lpn: Lpn(lpn), replaces, .. }) => {
+        PolicyStep::Write(PageWrite { lpn: Lpn(lpn), replaces, .. }) => {
             let copied = replaces.filter(|old| old.class == Some(5)).map(|old| clock - old.age);
             let expected = warcip.write(*lpn, clock, copied);
             seen[expected] += 1;
             assert_eq!(answer, Some(expected as u32));
         }
-        Told::Copy(..) => assert_eq!(answer, Some(5)),
-        Told::Collect(_) => {}
+        PolicyStep::Copy(..) => assert_eq!(answer, Some(5)),
+        PolicyStep::Collect(_) => {}
     });
     assert!(seen[0] > 1000 && seen[1] > 1000, "{seen:?}");
 }
@@ -479,7 +481,7 @@ fn ties_of_warcip_go_to_the_shorter_intervals() {
         let in_turn = 2 + rng.below(u64::from(pages) - 2) as u32;
         for number in 0..rng.below(8192) as u32 {
             let lpn = number % in_turn;
-            let page = Written { lpn: Lpn(lpn), stream: 0, pages: 1, replaces: None, clock };
+            let page = PageWrite { lpn: Lpn(lpn), stream: 0, pages: 1, replaces: None, clock };
             let expected = warcip.write(lpn, clock, None) as u32;
             assert_eq!(policy.of_write(&page), expected, "write {clock}: one of {in_turn} pages");
             clock += 1;
@@ -499,13 +501,13 @@ fn the_future_of_parity_is_that_of_its_group() {
     let Separation::Future(policy) = Separation::build(&named(ALL, "future"), &ground) else {
         panic!("another policy")
     };
-    let mut policy = policy.foreseeing(Arc::new(Foreseen::new(groups * data, &order)));
+    let mut policy = policy.foreseeing(Arc::new(FutureWrites::new(groups * data, &order)));
     let mut seen = [0; 6];
     for (clock, &lpn) in (0..).zip(&order) {
-        policy.of_write(&Written { lpn, stream: 0, pages: 1, replaces: None, clock });
+        policy.of_write(&PageWrite { lpn, stream: 0, pages: 1, replaces: None, clock });
         for group in 0..groups {
             let mut class =
-                |lpn| policy.of_copy(&Copied { lpn: Lpn(lpn), class: None, clock: clock + 1 });
+                |lpn| policy.of_copy(&PageCopy { lpn: Lpn(lpn), class: None, clock: clock + 1 });
             let first = (group * data..(group + 1) * data).map(&mut class).min().unwrap();
             assert_eq!(class(groups * data + group), first, "group {group} after {clock}");
             seen[first as usize] += 1;
@@ -526,7 +528,7 @@ fn the_future_is_what_follows() {
     let spec = named(ALL, "future");
     let Separation::Future(policy) = Separation::build(&spec, &GROUND) else { unreachable!() };
     // The last writes are not foreseen.
-    let mut policy = policy.foreseeing(Arc::new(Foreseen::new(PAGES, &order[..5500])));
+    let mut policy = policy.foreseeing(Arc::new(FutureWrites::new(PAGES, &order[..5500])));
     let class = |lpn: Lpn, clock: usize, from: usize| {
         let Some(next) = (from..5500).find(|&number| order[number] == lpn) else { return 5 };
         let left = next.saturating_sub(clock) as f64;
@@ -535,12 +537,12 @@ fn the_future_is_what_follows() {
     };
     let mut seen = [0; 6];
     for (number, &lpn) in order.iter().enumerate() {
-        let page = Written { lpn, stream: 0, pages: 1, replaces: None, clock: number as u64 };
+        let page = PageWrite { lpn, stream: 0, pages: 1, replaces: None, clock: number as u64 };
         let expected = class(lpn, number, number + 1);
         assert_eq!(policy.of_write(&page), expected, "write {number} of {lpn:?}");
         seen[expected as usize] += 1;
         let copied = Lpn(rng.below(u64::from(PAGES)) as u32);
-        let page = Copied { lpn: copied, class: None, clock: number as u64 + 1 };
+        let page = PageCopy { lpn: copied, class: None, clock: number as u64 + 1 };
         let expected = class(copied, number + 1, number + 1);
         assert_eq!(policy.of_copy(&page), expected, "a copy of {copied:?} after write {number}");
     }

@@ -1,7 +1,7 @@
 //! Separation of pages combined with features that keep their own state: snapshots, power cuts, parity groups.
 
 use crate::cases::cases;
-use crate::rig::any_config::{Drawn, is_valid, separated_and_cut};
+use crate::rig::any_config::{RandomConfig, is_valid, separated_and_cut};
 use crate::rig::cuts::{Cuts, Load};
 use crate::rig::parity::{deferred, paper};
 use crate::rig::runs::{Mix, Run};
@@ -14,8 +14,8 @@ use ssd_core::config::{
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::gc::concurrency;
 use ssd_core::ftl::gc::victim::ALL as VICTIMS;
-use ssd_core::ftl::plugs::{Outside, Plugs};
-use ssd_core::ftl::separation::{ALL, Classes, Copied, Ground, SeparationPolicy, Written};
+use ssd_core::ftl::plugs::{Plugs, PolicyFactory};
+use ssd_core::ftl::separation::{ALL, Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::counters::Cause;
@@ -112,16 +112,16 @@ impl SeparationPolicy for External {
         Classes { host: 0, all: 2 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         page.lpn.0 % 2
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         page.lpn.0 % 2
     }
 }
 
-impl Outside for External {
+impl PolicyFactory for External {
     fn separation(&self, _: &Ground) -> Option<Box<dyn SeparationPolicy>> {
         Some(Box::new(External))
     }
@@ -337,7 +337,7 @@ fn storms_with_random_cuts_lose_nothing_at_length() {
 proptest! {
     #![proptest_config(cases(120, 31))]
     #[test]
-    fn cuts_beside_any_other_answer_lose_nothing(Drawn(c) in separated_and_cut(), seed in any::<u64>()) {
+    fn cuts_beside_any_other_answer_lose_nothing(RandomConfig(c) in separated_and_cut(), seed in any::<u64>()) {
         let span = u64::from(c.device.user_pages.min(60));
         let mut run = Run::new(&c, Mix { seed, depth: 8, copy: 0, span, ..Mix::ALL });
         run.run(300);

@@ -2,7 +2,7 @@
 //! that the spare is left for erased blocks.
 
 use crate::cases::cases;
-use crate::rig::any_config::{Drawn, superblocks};
+use crate::rig::any_config::{RandomConfig, superblocks};
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{alone, device, free_blocks, named, pages_of, victim, whole};
 use proptest::prelude::*;
@@ -237,7 +237,7 @@ proptest! {
     #![proptest_config(cases(300, 41))]
     #[test]
     fn any_frontiers_on_superblocks_with_any_other_answer(
-        Drawn(c) in superblocks(), seed in any::<u64>(),
+        RandomConfig(c) in superblocks(), seed in any::<u64>(),
     ) {
         in_time(&c, seed, 300);
         without_time(&c, seed, 3000);
@@ -249,7 +249,7 @@ proptest! {
     #[test]
     #[ignore = "long"]
     fn any_frontiers_on_superblocks_at_length(
-        Drawn(c) in superblocks(), seed in any::<u64>(),
+        RandomConfig(c) in superblocks(), seed in any::<u64>(),
     ) {
         in_time(&c, seed, 1000);
         without_time(&c, seed, 20_000);

@@ -4,7 +4,7 @@
 use crate::rig::{closed, device, free_blocks, used_space, victim, whole};
 use ssd_core::config::{self, Amount, Config, Frontiers, Input, Kernel};
 use ssd_core::ftl::Ftl;
-use ssd_core::ftl::gc::{Demands, unmet::Unmet};
+use ssd_core::ftl::gc::{Demands, unmet::UnmetDemand};
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::verdict::{self, DecidedBy, Verdict};
@@ -211,7 +211,7 @@ fn what_is_left_erased_at_best_is_counted_behind_the_open_blocks() {
             for soft in erased.saturating_sub(2)..erased + 3 {
                 c.gc.trigger = vec![free_blocks(u64::from(soft))];
                 let demands = Demands::new(&c.gc, &Plugs::default());
-                let unmet = Unmet::new(1, 100).at(&f.ftl, &demands, pool);
+                let unmet = UnmetDemand::new(1, 100).at(&f.ftl, &demands, pool);
                 assert_eq!(unmet, erased <= soft, "{erased} erased at best, soft = {soft}");
                 met += u32::from(unmet);
             }

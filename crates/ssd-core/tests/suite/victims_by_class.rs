@@ -5,10 +5,10 @@ use crate::rig::{device, free_blocks, named, victim};
 use ssd_core::config::Config;
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::gc::victim::{self as victims, Victim, VictimPolicy as _};
-use ssd_core::ftl::plugs::{Outside, Plugs};
+use ssd_core::ftl::plugs::{Plugs, PolicyFactory};
 use ssd_core::ftl::separation::{
-    ALL, Among, ClassBlocks, Classes, Collected, Copied, Ground, Replaced, Separation,
-    SeparationPolicy, Written,
+    ALL, ClassBlocks, Classes, CollectedBlock, Ground, PageCopy, PageWrite, ReplacedPage,
+    Separation, SeparationPolicy, VictimScope,
 };
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
@@ -17,34 +17,34 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// The answers of the policy, and what it was last told.
-type Shared = Arc<Mutex<(Among, Vec<ClassBlocks>)>>;
+type Shared = Arc<Mutex<(VictimScope, Vec<ClassBlocks>)>>;
 
 /// Classes by address; victims among the blocks that the test names.
-struct Told(Shared);
+struct NamedVictims(Shared);
 
-impl SeparationPolicy for Told {
+impl SeparationPolicy for NamedVictims {
     fn classes(&self) -> Classes {
         Classes { host: 0, all: 3 }
     }
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         page.lpn.0 % 3
     }
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         page.lpn.0 % 3
     }
     fn names_victims(&self) -> bool {
         true
     }
-    fn victim_among(&mut self, _: PoolId, classes: &[ClassBlocks]) -> Among {
+    fn victim_among(&mut self, _: PoolId, classes: &[ClassBlocks]) -> VictimScope {
         let mut told = self.0.lock().unwrap();
         told.1 = classes.to_vec();
         told.0
     }
 }
 
-impl Outside for Told {
+impl PolicyFactory for NamedVictims {
     fn separation(&self, _: &Ground) -> Option<Box<dyn SeparationPolicy>> {
-        Some(Box::new(Told(Arc::clone(&self.0))))
+        Some(Box::new(NamedVictims(Arc::clone(&self.0))))
     }
 }
 
@@ -52,13 +52,14 @@ impl Outside for Told {
 fn written(name: &str, seed: u64) -> (Config, Functional, Shared) {
     let mut c = device([1, 2, 1], 64, 8, 2 * 64 * 8 * 7 / 10);
     (c.gc.victim, c.gc.trigger) = (victim(name), vec![free_blocks(2)]);
-    let told = Arc::new(Mutex::new((Among::All, Vec::new())));
-    let plugs = Plugs::new(Arc::new(Told(Arc::clone(&told))));
+    let told = Arc::new(Mutex::new((VictimScope::All, Vec::new())));
+    let plugs = Plugs::new(Arc::new(NamedVictims(Arc::clone(&told))));
     let mut f = Functional::with_plugs(&c, &plugs);
     let mut rng = Stream::new(seed, "written");
     for _ in 0..4000 {
         let class = rng.below(4) as u32;
-        let among = [Among::All, Among::Class(class % 3), Among::Oldest(class % 3)];
+        let among =
+            [VictimScope::All, VictimScope::Class(class % 3), VictimScope::Oldest(class % 3)];
         told.lock().unwrap().0 = among[rng.below(3) as usize];
         f.write(Lpn(rng.below(u64::from(c.device.user_pages)) as u32), 0).expect("there is room");
     }
@@ -90,12 +91,14 @@ fn victims_are_of_the_class_that_is_named() {
             alone.init(&table, f.ftl.clock);
             let mut rng = Stream::new(0, "unused");
             let best = alone.select(pool, &table, f.ftl.clock, &mut rng);
-            for (among, expected) in [(Among::Oldest(class), oldest), (Among::Class(class), best)] {
+            for (among, expected) in
+                [(VictimScope::Oldest(class), oldest), (VictimScope::Class(class), best)]
+            {
                 told.lock().unwrap().0 = among;
                 let found = f.ftl.choose(pool, false).map(|choice| choice.block);
                 // A block without an invalid page is passed on as the oldest; otherwise it gains nothing.
                 let gains = expected.is_some_and(|b| f.ftl.blocks.invalid(b) > 0);
-                if gains || matches!(among, Among::Oldest(_)) && expected.is_some() {
+                if gains || matches!(among, VictimScope::Oldest(_)) && expected.is_some() {
                     assert_eq!(found, expected, "{name}: {among:?} of {pool:?}");
                     chosen += 1;
                 }
@@ -125,10 +128,10 @@ fn a_policy_sees_the_sealed_blocks_of_each_class() {
 }
 
 /// Class 1 is written once, the others again and again; victims are always chosen from `among`.
-fn only_of_one_class(among: Among, victims: &str) -> Functional {
+fn only_of_one_class(among: VictimScope, victims: &str) -> Functional {
     let mut c = device([1, 1, 1], 64, 8, 64 * 8 * 8 / 10);
     (c.gc.victim, c.gc.trigger) = (victim(victims), vec![free_blocks(2)]);
-    let plugs = Plugs::new(Arc::new(Told(Arc::new(Mutex::new((among, Vec::new()))))));
+    let plugs = Plugs::new(Arc::new(NamedVictims(Arc::new(Mutex::new((among, Vec::new()))))));
     let mut f = Functional::with_plugs(&c, &plugs);
     for lpn in 0..c.device.user_pages {
         f.write(Lpn(lpn), 0).unwrap();
@@ -144,7 +147,7 @@ fn only_of_one_class(among: Among, victims: &str) -> Functional {
 #[test]
 fn naming_the_oldest_block_of_a_class_ends() {
     for victims in ["greedy", "fifo", "cost-benefit", "d-choices"] {
-        let moved = only_of_one_class(Among::Oldest(1), victims).tally.gc_pages;
+        let moved = only_of_one_class(VictimScope::Oldest(1), victims).tally.gc_pages;
         assert!(moved > 3000, "{victims}: full blocks are passed on: {moved} copies");
     }
 }
@@ -152,10 +155,10 @@ fn naming_the_oldest_block_of_a_class_ends() {
 /// No other block of such a class is collected without an invalid page, because that would never end.
 #[test]
 fn naming_a_class_without_an_invalid_page_ends() {
-    let moved = only_of_one_class(Among::Class(1), "greedy").tally.gc_pages;
+    let moved = only_of_one_class(VictimScope::Class(1), "greedy").tally.gc_pages;
     assert!(moved < 3000, "full blocks are moved within their class: {moved} copies");
     for victims in ["fifo", "cost-benefit", "d-choices"] {
-        let _ = only_of_one_class(Among::Class(1), victims);
+        let _ = only_of_one_class(VictimScope::Class(1), victims);
     }
 }
 
@@ -173,10 +176,10 @@ const GROUND: Ground = Ground {
 
 /// A step of a literal version of a policy.
 enum Step {
-    Write(Written, u32),
-    Copy(Copied, u32),
-    Collect(Collected),
-    Victim(Vec<ClassBlocks>, Among),
+    Write(PageWrite, u32),
+    Copy(PageCopy, u32),
+    Collect(CollectedBlock),
+    Victim(Vec<ClassBlocks>, VictimScope),
 }
 
 /// Random steps with the answers of the policy.
@@ -193,18 +196,18 @@ fn steps(name: &str, mut then: impl FnMut(&Step)) {
         let step = match rng.below(10) {
             0..=5 => {
                 let age = rng.below(400).min(clock);
-                let replaces = rng.chance(0.9).then_some(Replaced { class: Some(class), age });
-                let page = Written { lpn, stream: 0, pages: 1, replaces, clock };
+                let replaces = rng.chance(0.9).then_some(ReplacedPage { class: Some(class), age });
+                let page = PageWrite { lpn, stream: 0, pages: 1, replaces, clock };
                 Step::Write(page, policy.of_write(&page))
             }
             6 | 7 => {
-                let page = Copied { lpn, class: Some(class), clock };
+                let page = PageCopy { lpn, class: Some(class), clock };
                 Step::Copy(page, policy.of_copy(&page))
             }
             8 => {
                 let opened = clock.saturating_sub(rng.below(300));
                 let valid = 3 + rng.below(5) as u32;
-                let block = Collected { class, valid, opened, clock };
+                let block = CollectedBlock { class, valid, opened, clock };
                 policy.on_collect(&block);
                 Step::Collect(block)
             }
@@ -252,7 +255,7 @@ fn midas_is_its_literal_version() {
             hot_age = Some(former + (age - former) / 16.0);
         }
         Step::Collect(_) => {}
-        Step::Victim(_, among) => assert_eq!(*among, Among::All),
+        Step::Victim(_, among) => assert_eq!(*among, VictimScope::All),
     });
     assert!(hot[0] > 300 && hot[1] > 3000, "hot and other writes: {hot:?}");
 }
@@ -275,7 +278,7 @@ fn host_and_copies_are_their_literal_version() {
                 region = usize::from(!few[1] && (few[0] || better));
             }
             seen[region] += 1;
-            assert_eq!(*among, Among::Class(region as u32), "{classes:?}");
+            assert_eq!(*among, VictimScope::Class(region as u32), "{classes:?}");
         }
     });
     assert!(seen.iter().all(|&times| times > 100), "{seen:?}");

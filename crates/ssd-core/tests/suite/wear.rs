@@ -2,7 +2,7 @@
 //! together, bad blocks are never used, and both executors agree on all of it.
 
 use crate::cases::cases;
-use crate::rig::any_config::{Drawn, Spare, any_config};
+use crate::rig::any_config::{RandomConfig, Spare, any_config};
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{alone, device, finish, free_blocks, named, whole};
 use proptest::prelude::*;
@@ -284,7 +284,7 @@ proptest! {
     #![proptest_config(cases(1500, 31))]
     #[test]
     fn any_combination_lives_or_says_why(
-        Drawn(mut c) in any_config(Spare::Any), wear in wears(), seed in any::<u64>(),
+        RandomConfig(mut c) in any_config(Spare::Any), wear in wears(), seed in any::<u64>(),
     ) {
         lives_or_says_why(&mut c, wear, seed, 400);
     }
@@ -295,7 +295,7 @@ proptest! {
     #[test]
     #[ignore = "long"]
     fn any_combination_lives_at_length(
-        Drawn(mut c) in any_config(Spare::Any), wear in wears(), seed in any::<u64>(),
+        RandomConfig(mut c) in any_config(Spare::Any), wear in wears(), seed in any::<u64>(),
     ) {
         lives_or_says_why(&mut c, wear, seed, 1500);
     }

@@ -8,7 +8,7 @@ const MOST: usize = 1 << 12;
 
 /// The activity of the drive up to a moment.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Reached {
+pub struct ChannelActivity {
     /// The moment, in nanoseconds.
     pub at_ns: u64,
     /// Pages that collection has programmed.
@@ -23,7 +23,7 @@ pub struct Channels {
     interval_ns: u64,
     next_ns: u64,
     /// In the order of time.
-    pub rows: Vec<Reached>,
+    pub rows: Vec<ChannelActivity>,
 }
 
 impl Channels {
@@ -53,7 +53,7 @@ impl Channels {
         let on_channel = chips.len() / ssd.channel_busy_ns().len();
         debug_assert!(self.rows.last().is_none_or(|last| last.at_ns <= at_ns), "time runs on");
         self.next_ns = (at_ns / self.interval_ns + 1) * self.interval_ns;
-        self.rows.push(Reached {
+        self.rows.push(ChannelActivity {
             at_ns,
             collected: programs[Cause::Gc.at()],
             busy_ns: chips.chunks(on_channel).map(|chips| chips.iter().sum()).collect(),

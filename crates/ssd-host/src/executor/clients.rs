@@ -1,6 +1,6 @@
 //! Clients: each starts its next operation when the last one is done. Writers form groups like LevelDB's.
 
-use super::{Event, FIRST_CLIENT, Happened, HostError, Machine};
+use super::{Event, FIRST_CLIENT, HostError, Machine, RecordEntry};
 use ssd_kv::{ReadOptions, WriteBatch, WriteRoom};
 use ssd_trace::keys::KeyOp;
 use std::collections::VecDeque;
@@ -137,7 +137,7 @@ impl Machine {
         let (began_ns, write, sync) = (client.began, client.write, client.sync);
         if let Some(op) = client.op.take() {
             self.measured.finished(op, began_ns, at_ns);
-            self.note_event(Happened::Ended { at_ns, client: at, op, began_ns, write, sync });
+            self.note_event(RecordEntry::Ended { at_ns, client: at, op, began_ns, write, sync });
         }
     }
 

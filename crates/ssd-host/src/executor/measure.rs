@@ -47,7 +47,7 @@ pub struct Span {
 
 /// One phase.
 #[derive(Clone, Debug)]
-pub struct PhaseMeasured {
+pub struct PhaseMeasurements {
     /// Its name.
     pub name: String,
     /// When it began and ended, in nanoseconds.
@@ -76,14 +76,14 @@ pub struct PhaseMeasured {
 
 /// All that is measured.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct Measurements {
     interval_ns: u64,
     /// The current row, its latencies, and the percentiles of earlier rows that have been joined with it.
     row: usize,
     latencies: Histogram,
     joined: (u64, u64),
     /// The phases so far.
-    pub phases: Vec<PhaseMeasured>,
+    pub phases: Vec<PhaseMeasurements>,
     /// The course over all of them.
     pub course: Vec<Interval>,
     /// Background work.
@@ -94,12 +94,12 @@ pub struct Measured {
     pub versions: u64,
 }
 
-impl Measured {
-    pub(super) fn new(interval_ns: u64) -> Measured {
+impl Measurements {
+    pub(super) fn new(interval_ns: u64) -> Measurements {
         let (phases, course, spans) = (Vec::new(), Vec::new(), Vec::new());
         let (row, latencies) = (0, Histogram::new());
         let channels = Channels::new(interval_ns);
-        Measured {
+        Measurements {
             interval_ns,
             row,
             latencies,
@@ -113,7 +113,7 @@ impl Measured {
     }
 
     pub(super) fn begin(&mut self, name: &str, now: u64, counts: FsCounts, programs: Programs) {
-        self.phases.push(PhaseMeasured {
+        self.phases.push(PhaseMeasurements {
             name: name.to_owned(),
             start_ns: now,
             end_ns: now,
@@ -136,7 +136,7 @@ impl Measured {
     }
 
     /// The phase under way.
-    fn phase(&mut self) -> &mut PhaseMeasured {
+    fn phase(&mut self) -> &mut PhaseMeasurements {
         self.phases.last_mut().expect("a phase has begun")
     }
 

@@ -12,10 +12,10 @@ mod mounted;
 mod play;
 mod record;
 
-pub use channels::{Channels, Reached};
-pub use measure::{Interval, Measured, PhaseMeasured, Span};
+pub use channels::{ChannelActivity, Channels};
+pub use measure::{Interval, Measurements, PhaseMeasurements, Span};
 pub use mounted::mounted;
-pub use record::Happened;
+pub use record::RecordEntry;
 
 use crate::fs::{Fs, Node};
 use crate::settings::HostSettings;
@@ -120,8 +120,8 @@ pub struct Machine {
     ticks: u32,
     /// Steps that the drive may still take; `None`: any number.
     steps: Option<u64>,
-    measured: Measured,
-    record: Option<Vec<Happened>>,
+    measured: Measurements,
+    record: Option<Vec<RecordEntry>>,
     digest: u64,
     finished: Vec<Completion>,
 }
@@ -157,7 +157,7 @@ impl Machine {
             committed: false,
             ticks: 0,
             steps: None,
-            measured: Measured::new(interval),
+            measured: Measurements::new(interval),
             record: None,
             digest: 0xcbf2_9ce4_8422_2325,
             finished: Vec::new(),
@@ -424,7 +424,7 @@ impl Machine {
 
     /// What has been measured.
     #[must_use]
-    pub fn measured(&self) -> &Measured {
+    pub fn measured(&self) -> &Measurements {
         &self.measured
     }
 

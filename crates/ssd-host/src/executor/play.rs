@@ -1,7 +1,7 @@
 //! Nodes of actors, and requests on the drive.
 
-use super::{Event, Happened, HostError, Machine};
-use crate::fs::{Node, Noted, PAGE};
+use super::{Event, HostError, Machine, RecordEntry};
+use crate::fs::{Node, NotedRequest, PAGE};
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::{Op, Request, RequestId};
 use ssd_core::units::Nanos;
@@ -33,7 +33,7 @@ impl Machine {
                         self.actors[actor].pending += 1;
                     }
                 }
-                Node::Ahead(requests) => {
+                Node::ReadAhead(requests) => {
                     for request in requests {
                         self.submit(request, None)?;
                     }
@@ -78,14 +78,14 @@ impl Machine {
         }
     }
 
-    fn submit(&mut self, noted: Noted, waits: Option<usize>) -> Result<(), HostError> {
+    fn submit(&mut self, noted: NotedRequest, waits: Option<usize>) -> Result<(), HostError> {
         let (first, pages) = (u64::from(noted.extent.start), u64::from(noted.extent.pages));
         let mut request = Request::new(noted.op, first * SECTORS, (pages * SECTORS) as u32);
         if noted.op == Op::Flush {
             request.sector = 0;
         }
         (request.flags, request.stream) = (noted.flags, noted.stream);
-        self.note_event(Happened::Submitted { at_ns: self.now, request });
+        self.note_event(RecordEntry::Submitted { at_ns: self.now, request });
         let id = self.ssd.submit(Nanos(self.now), &request, noted.data.as_deref())?;
         self.requests.insert(id.0, (noted.number, waits));
         Ok(())

@@ -6,7 +6,7 @@ use ssd_trace::keys::KeyOp;
 
 /// An entry of the record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Happened {
+pub enum RecordEntry {
     /// A request went to the drive.
     Submitted {
         /// Time in nanoseconds.
@@ -39,11 +39,11 @@ impl Machine {
 
     /// The entries since [`Machine::keep_record`], in order. Writes of a group end in the order of the log.
     #[must_use]
-    pub fn record(&self) -> &[Happened] {
+    pub fn record(&self) -> &[RecordEntry] {
         self.record.as_deref().unwrap_or_default()
     }
 
-    pub(super) fn note_event(&mut self, event: Happened) {
+    pub(super) fn note_event(&mut self, event: RecordEntry) {
         if let Some(record) = &mut self.record {
             record.push(event);
         }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 /// Free pages as ranges.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Free {
+pub(crate) struct FreeSpace {
     /// First page and number of pages; no two ranges touch.
     ranges: BTreeMap<u32, u32>,
     pages: u64,
 }
 
-impl Free {
+impl FreeSpace {
     /// How many.
     pub(crate) fn pages(&self) -> u64 {
         self.pages
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn ranges_agree_with_a_set_of_pages() {
-        let (mut free, mut random) = (Free::default(), Stream::new(3, "alloc"));
+        let (mut free, mut random) = (FreeSpace::default(), Stream::new(3, "alloc"));
         free.give(Extent { start: 0, pages: 500 });
         let (mut held, mut used) = (Vec::new(), vec![false; 500]);
         for _ in 0..20_000 {

@@ -1,8 +1,8 @@
 //! Contents: appended, read, written back.
 
 use super::PAGE;
-use super::note::{Node, Noted};
-use super::state::{Ahead, State};
+use super::note::{Node, NotedRequest};
+use super::state::{ReadAhead, State};
 use ssd_core::host::request::Op;
 use std::io;
 
@@ -65,7 +65,7 @@ impl State {
     }
 
     /// Requests that read pages `from..to` of a file from the drive, once the pages are there.
-    fn reads(&mut self, number: u32, from: u32, to: u32) -> Vec<Noted> {
+    fn reads(&mut self, number: u32, from: u32, to: u32) -> Vec<NotedRequest> {
         self.after_writes_of(number);
         let file = self.file(number);
         let (cause, pin) = (file.cause, file.pin.clone());
@@ -79,7 +79,7 @@ impl State {
             }
             page += extent.pages;
             let (op, pins) = (Op::Read, vec![pin.clone()]);
-            reads.push(Noted {
+            reads.push(NotedRequest {
                 number: id,
                 op,
                 extent,
@@ -98,7 +98,7 @@ impl State {
         number: u32,
         offset: u64,
         buffer: &mut [u8],
-        ahead: &mut Ahead,
+        ahead: &mut ReadAhead,
     ) -> usize {
         let settings = self.settings;
         let file = self.file(number);
@@ -151,7 +151,13 @@ impl State {
     /// Whether a read of these pages should start a read-ahead. As in Linux: a read that misses continues the last one,
     /// or follows more cached pages than it asks for; a read that hits is in the second half of what was read ahead.
     /// Reads further back in between change nothing.
-    fn goes_on(&self, number: u32, (first, end): (u32, u32), missed: bool, ahead: &Ahead) -> bool {
+    fn goes_on(
+        &self,
+        number: u32,
+        (first, end): (u32, u32),
+        missed: bool,
+        ahead: &ReadAhead,
+    ) -> bool {
         debug_assert!(first < end, "a read of no pages");
         if !missed {
             return ahead.window > 0 && first <= ahead.end && end + ahead.window / 2 >= ahead.end;
@@ -170,7 +176,7 @@ impl State {
             if from > first {
                 self.ahead += u64::from(from - first);
                 let reads = self.reads(number, first, from);
-                self.nodes.push(Node::Ahead(reads));
+                self.nodes.push(Node::ReadAhead(reads));
             }
             from += 1;
         }

@@ -9,7 +9,7 @@ pub(crate) const LONGEST: u32 = 128;
 
 /// Pages of a file that has not been written back, and their owner.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct SharedPages {
     /// The first of them.
     pub(super) page: u32,
     pub(super) pages: u32,
@@ -20,7 +20,7 @@ pub(crate) struct Taken {
     pub(super) pin: Pin,
 }
 
-impl Taken {
+impl SharedPages {
     pub(super) fn end(&self) -> u32 {
         self.page + self.pages
     }
@@ -45,7 +45,7 @@ pub(crate) struct File {
     /// Numbers of the requests of the last write back.
     pub(crate) writing: (u64, u64),
     /// Pages that other files have on the drive, in order; none of them has been written back.
-    pub(crate) shared: Vec<Taken>,
+    pub(crate) shared: Vec<SharedPages>,
     /// When the oldest bytes that have not been written back were appended, in nanoseconds.
     pub(crate) dirty_since: u64,
 }
@@ -78,7 +78,7 @@ impl File {
     }
 
     /// What it has taken over since it was last written back.
-    pub(crate) fn take_taken(&mut self) -> Vec<Taken> {
+    pub(crate) fn take_taken(&mut self) -> Vec<SharedPages> {
         std::mem::take(&mut self.shared)
     }
 

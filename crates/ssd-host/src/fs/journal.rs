@@ -2,7 +2,7 @@
 
 use super::PAGE;
 use super::meta::{self, Inode};
-use super::note::{Cause, Extent, Node, Noted};
+use super::note::{Cause, Extent, Node, NotedRequest};
 use super::state::State;
 use ssd_core::host::request::{Op, flags};
 use std::io;
@@ -136,7 +136,7 @@ impl State {
                 let (number, op) = (self.next_number(), Op::Trim);
                 self.writing.insert(number);
                 self.discarded += u64::from(extent.pages);
-                trims.push(Noted {
+                trims.push(NotedRequest {
                     number,
                     op,
                     extent,
@@ -152,7 +152,7 @@ impl State {
     }
 
     /// Write pages at the head of the journal.
-    fn journal(&mut self, pages: Vec<Vec<u8>>, flags: u8) -> Vec<Noted> {
+    fn journal(&mut self, pages: Vec<Vec<u8>>, flags: u8) -> Vec<NotedRequest> {
         let (mut writes, mut pages) = (Vec::new(), pages.into_iter().peekable());
         while pages.peek().is_some() {
             let (start, mut data, mut count) = (self.head, Vec::new(), 0);

@@ -17,13 +17,13 @@ mod note;
 mod share;
 mod state;
 
-pub use note::{CAUSES, Cause, Extent, Node, Noted, Streams};
+pub use note::{CAUSES, Cause, Extent, Node, NotedRequest, Streams};
 
 use meta::Layout;
 use note::Pin;
 use serde::{Deserialize, Serialize};
-use ssd_kv::vfs::{Appended, VFile, Vfs};
-use state::{Ahead, State};
+use ssd_kv::vfs::{AppendOutcome, VFile, Vfs};
+use state::{ReadAhead, State};
 use std::any::Any;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -333,7 +333,7 @@ struct Handle {
     fs: Fs,
     file: u32,
     _pin: Pin,
-    ahead: Mutex<Ahead>,
+    ahead: Mutex<ReadAhead>,
     writes: bool,
 }
 
@@ -347,16 +347,16 @@ impl VFile for Handle {
         from: &dyn VFile,
         offset: u64,
         bytes: &[u8],
-    ) -> io::Result<Appended> {
+    ) -> io::Result<AppendOutcome> {
         let mut state = self.fs.state();
         if let Some(source) = (from as &dyn Any).downcast_ref::<Handle>()
             && Arc::ptr_eq(&source.fs.state, &self.fs.state)
             && state.share(self.file, source.file, offset, bytes)?
         {
-            return Ok(Appended::Shared);
+            return Ok(AppendOutcome::Shared);
         }
         state.append(self.file, bytes)?;
-        Ok(Appended::Copied)
+        Ok(AppendOutcome::Copied)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

@@ -114,7 +114,7 @@ impl Cause {
 pub(crate) type Pin = Arc<()>;
 
 /// A request to the drive.
-pub struct Noted {
+pub struct NotedRequest {
     /// In the order in which requests were noted, from 1 on.
     pub number: u64,
     /// Read, write, TRIM, flush or copy.
@@ -136,9 +136,9 @@ pub enum Node {
     /// Processor time in nanoseconds.
     Cpu(u64),
     /// Issue these together and wait for all of them.
-    Io(Vec<Noted>),
+    Io(Vec<NotedRequest>),
     /// Issue these and do not wait.
-    Ahead(Vec<Noted>),
+    ReadAhead(Vec<NotedRequest>),
     /// Wait for the requests with these numbers, first and last.
     After(u64, u64),
     /// Wait for all writes with smaller numbers.

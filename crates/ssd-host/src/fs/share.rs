@@ -1,8 +1,8 @@
 //! Pages that one file takes over from another: copies of the drive instead of writes, when the file is written back.
 
 use super::PAGE;
-use super::file::{LONGEST, Taken};
-use super::note::{Extent, Noted};
+use super::file::{LONGEST, SharedPages};
+use super::note::{Extent, NotedRequest};
 use super::state::State;
 use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::request::Op;
@@ -13,7 +13,7 @@ const SECTORS: u64 = PAGE as u64 / 512;
 
 /// The runs of pages `from..to` of a file that are taken over, or not: the end of each run, and whether it is taken
 /// over.
-fn runs(shared: &[Taken], from: u32, to: u32) -> Vec<(u32, bool)> {
+fn runs(shared: &[SharedPages], from: u32, to: u32) -> Vec<(u32, bool)> {
     let mut runs: Vec<(u32, bool)> = Vec::new();
     let mut at = from;
     for piece in shared {
@@ -79,7 +79,7 @@ impl State {
             {
                 last.pages += pages;
             }
-            _ => shared.push(Taken { page, pages, from, source, pin }),
+            _ => shared.push(SharedPages { page, pages, from, source, pin }),
         }
         Ok(true)
     }
@@ -90,8 +90,8 @@ impl State {
         &mut self,
         number: u32,
         (from, to): (u32, u32),
-        shared: &[Taken],
-    ) -> Vec<Noted> {
+        shared: &[SharedPages],
+    ) -> Vec<NotedRequest> {
         for piece in shared {
             self.after_writes_of(piece.from);
         }
@@ -116,7 +116,7 @@ impl State {
     }
 
     /// The request that writes the pages of an extent, from `page` of the file on.
-    fn written_pages(&mut self, number: u32, page: u32, extent: Extent) -> Noted {
+    fn written_pages(&mut self, number: u32, page: u32, extent: Extent) -> NotedRequest {
         let cause = self.file(number).cause;
         let data = if self.settings.keeps_data {
             let data = &self.file(number).data;
@@ -131,7 +131,13 @@ impl State {
     }
 
     /// The command that copies the pages of an extent, from `page` of the file on.
-    fn copy(&mut self, number: u32, page: u32, extent: Extent, shared: &[Taken]) -> Noted {
+    fn copy(
+        &mut self,
+        number: u32,
+        page: u32,
+        extent: Extent,
+        shared: &[SharedPages],
+    ) -> NotedRequest {
         let (mut ranges, mut pins) = (Vec::<SourceRange>::new(), Vec::new());
         let end = page + extent.pages;
         for piece in shared.iter().filter(|piece| piece.page < end && page < piece.end()) {
@@ -152,6 +158,6 @@ impl State {
         self.writing.insert(number);
         self.copied[cause.at()] += u64::from(extent.pages);
         let (data, stream) = (Some(encode(&ranges)), self.settings.streams.of(cause));
-        Noted { number, op: Op::Copy, extent, flags: 0, stream, data, _pins: pins }
+        NotedRequest { number, op: Op::Copy, extent, flags: 0, stream, data, _pins: pins }
     }
 }

@@ -1,10 +1,10 @@
 //! Files, pages and the journal, and what is noted for each call.
 
-use super::alloc::Free;
+use super::alloc::FreeSpace;
 use super::cache::Cache;
 use super::file::{File, cause_of};
 use super::meta::{self, Layout};
-use super::note::{CAUSES, Cause, Extent, Node, Noted, Pin};
+use super::note::{CAUSES, Cause, Extent, Node, NotedRequest, Pin};
 use super::{FsSettings, PAGE};
 use ssd_core::host::request::{Op, flags};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use std::io;
 const MARGIN: u64 = 8;
 /// How far the pages of an open file have been read ahead.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Ahead {
+pub(crate) struct ReadAhead {
     pub(crate) next: u32,
     pub(crate) window: u32,
     pub(crate) end: u32,
@@ -27,7 +27,7 @@ pub(crate) struct State {
     pub(crate) names: BTreeMap<String, u32>,
     /// Removed files that are still referred to, or whose removal has not been committed.
     pub(crate) removed: Vec<u32>,
-    pub(crate) free: Free,
+    pub(crate) free: FreeSpace,
     /// Pages whose discard is under way.
     pub(crate) freeing: u64,
     /// Pages set aside for files.
@@ -71,7 +71,7 @@ pub(crate) struct State {
 impl State {
     /// An empty file system that is not on the drive yet.
     pub(crate) fn new(layout: Layout, settings: FsSettings) -> State {
-        let mut free = Free::default();
+        let mut free = FreeSpace::default();
         free.give(Extent { start: layout.data(), pages: layout.pages - layout.data() });
         let bits = (layout.groups() - layout.bitmap()) as usize * PAGE;
         let mut state = State {
@@ -190,14 +190,14 @@ impl State {
         flags: u8,
         cause: Cause,
         data: impl FnOnce() -> Vec<u8>,
-    ) -> Noted {
+    ) -> NotedRequest {
         let number = self.next_number();
         self.writing.insert(number);
         self.written[cause.at()] += u64::from(extent.pages);
         let stream = self.settings.streams.of(cause);
         let data = self.settings.keeps_data.then(data);
         debug_assert!(data.as_ref().is_none_or(|d| d.len() == extent.pages as usize * PAGE));
-        Noted { number, op: Op::Write, extent, flags, stream, data, _pins: Vec::new() }
+        NotedRequest { number, op: Op::Write, extent, flags, stream, data, _pins: Vec::new() }
     }
 
     /// Make what has been written durable before what follows is written, with a flush that is waited for. (A write
@@ -207,8 +207,15 @@ impl State {
             let number = self.next_number();
             self.writing.insert(number);
             let (op, extent) = (Op::Flush, Extent { start: 0, pages: 0 });
-            let flush =
-                Noted { number, op, extent, flags: 0, stream: 0, data: None, _pins: Vec::new() };
+            let flush = NotedRequest {
+                number,
+                op,
+                extent,
+                flags: 0,
+                stream: 0,
+                data: None,
+                _pins: Vec::new(),
+            };
             self.nodes.push(Node::Io(vec![flush]));
         }
     }

@@ -4,7 +4,7 @@
 use crate::device::{Drive, Pages, mount};
 use ssd_core::rng::Stream;
 use ssd_host::fs::{Fs, FsSettings, PAGE};
-use ssd_kv::vfs::{Appended, VFile, Vfs};
+use ssd_kv::vfs::{AppendOutcome, VFile, Vfs};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
@@ -31,7 +31,7 @@ type Names = BTreeMap<String, u64>;
 
 /// What a run has done.
 #[derive(Default, Debug)]
-struct Done {
+struct RunCounts {
     synced: u64,
     synced_by_others: u64,
     removed: u64,
@@ -52,7 +52,7 @@ struct Run {
     acknowledged: usize,
     promises: BTreeMap<usize, Promise>,
     now: u64,
-    done: Done,
+    done: RunCounts,
 }
 
 impl Run {
@@ -82,7 +82,7 @@ impl Run {
             acknowledged: 0,
             promises: BTreeMap::new(),
             now: 0,
-            done: Done::default(),
+            done: RunCounts::default(),
         }
     }
 
@@ -191,7 +191,7 @@ impl Run {
             contents.bytes.extend(vec![7; rest]);
             if let Ok(how) = handle.append_shared(&*reader, first as u64, &part) {
                 contents.bytes.extend(part);
-                self.done.shared += u64::from(how == Appended::Shared);
+                self.done.shared += u64::from(how == AppendOutcome::Shared);
             }
         }
     }

@@ -2,14 +2,14 @@
 
 use crate::cases::cases;
 use crate::twin::directory::Directory;
-use crate::twin::files::{Step, Wanted};
+use crate::twin::files::{Step, TwinRequest};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 use ssd_core::host::copy::decode;
 use ssd_core::host::request::Op;
 use ssd_core::rng::Stream;
-use ssd_host::fs::{Cause, Fs, FsSettings, Node, Noted, PAGE, Streams};
+use ssd_host::fs::{Cause, Fs, FsSettings, Node, NotedRequest, PAGE, Streams};
 use ssd_kv::vfs::{VFile, Vfs};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,20 +18,20 @@ use std::sync::Arc;
 const PAGES: u32 = 3000;
 
 /// A request: number, kind, range, flags, stream, sources in pages.
-type Asked = (u64, Op, (u32, u32), u8, u8, Vec<(u32, u32)>);
+type RequestFields = (u64, Op, (u32, u32), u8, u8, Vec<(u32, u32)>);
 
 /// What an actor would play.
 #[derive(PartialEq, Eq, Debug)]
-enum Played {
+enum ActorStep {
     Cpu(u64),
-    Io(Vec<Asked>),
-    Ahead(Vec<Asked>),
-    For(u64, u64),
-    Before(u64),
+    Io(Vec<RequestFields>),
+    ReadAhead(Vec<RequestFields>),
+    After(u64, u64),
+    Barrier(u64),
     Free(Vec<u32>),
 }
 
-fn asked(one: &Noted) -> Asked {
+fn asked(one: &NotedRequest) -> RequestFields {
     let sources = match one.op {
         Op::Copy => decode(one.data.as_deref().expect("sources")).expect("whole ranges"),
         _ => Vec::new(),
@@ -41,40 +41,41 @@ fn asked(one: &Noted) -> Asked {
     (one.number, one.op, (one.extent.start, one.extent.pages), one.flags, one.stream, sources)
 }
 
-fn wanted(one: &Wanted) -> Asked {
+fn wanted(one: &TwinRequest) -> RequestFields {
     (one.number, one.op, (one.start, one.pages), one.flags, one.stream, one.sources.clone())
 }
 
-fn played(node: &Node) -> Played {
+fn played(node: &Node) -> ActorStep {
     match node {
-        Node::Cpu(ns) => Played::Cpu(*ns),
-        Node::Io(all) => Played::Io(all.iter().map(asked).collect()),
-        Node::Ahead(all) => Played::Ahead(all.iter().map(asked).collect()),
-        Node::After(first, last) => Played::For(*first, *last),
-        Node::Barrier(number) => Played::Before(*number),
+        Node::Cpu(ns) => ActorStep::Cpu(*ns),
+        Node::Io(all) => ActorStep::Io(all.iter().map(asked).collect()),
+        Node::ReadAhead(all) => ActorStep::ReadAhead(all.iter().map(asked).collect()),
+        Node::After(first, last) => ActorStep::After(*first, *last),
+        Node::Barrier(number) => ActorStep::Barrier(*number),
         Node::Free(all) => {
-            Played::Free(all.iter().flat_map(|e| e.start..e.start + e.pages).collect())
+            ActorStep::Free(all.iter().flat_map(|e| e.start..e.start + e.pages).collect())
         }
     }
 }
 
-fn stepped(step: &Step) -> Played {
+fn stepped(step: &Step) -> ActorStep {
     match step {
-        Step::Cpu(ns) => Played::Cpu(*ns),
-        Step::Io(all) => Played::Io(all.iter().map(wanted).collect()),
-        Step::Ahead(all) => Played::Ahead(all.iter().map(wanted).collect()),
-        Step::For(all) => Played::For(all[0], all[all.len() - 1]),
-        Step::Before(number) => Played::Before(*number),
-        Step::Free(pages) => Played::Free(pages.clone()),
+        Step::Cpu(ns) => ActorStep::Cpu(*ns),
+        Step::Io(all) => ActorStep::Io(all.iter().map(wanted).collect()),
+        Step::ReadAhead(all) => ActorStep::ReadAhead(all.iter().map(wanted).collect()),
+        Step::After(all) => ActorStep::After(all[0], all[all.len() - 1]),
+        Step::Barrier(number) => ActorStep::Barrier(*number),
+        Step::Free(pages) => ActorStep::Free(pages.clone()),
     }
 }
 
 /// Waits for the same requests again are left out: they do not take longer.
-fn without_repeats(all: Vec<Played>) -> Vec<Played> {
-    let mut kept: Vec<Played> = Vec::new();
+fn without_repeats(all: Vec<ActorStep>) -> Vec<ActorStep> {
+    let mut kept: Vec<ActorStep> = Vec::new();
     for one in all {
-        let waits = kept.iter().rev().take_while(|before| matches!(before, Played::For(..)));
-        if !(matches!(one, Played::For(..)) && waits.into_iter().any(|before| *before == one)) {
+        let waits = kept.iter().rev().take_while(|before| matches!(before, ActorStep::After(..)));
+        if !(matches!(one, ActorStep::After(..)) && waits.into_iter().any(|before| *before == one))
+        {
             kept.push(one);
         }
     }
@@ -82,7 +83,7 @@ fn without_repeats(all: Vec<Played>) -> Vec<Played> {
 }
 
 /// A file in the real system and its twin.
-struct Both<T> {
+struct FilePair<T> {
     real: T,
     twin: T,
 }
@@ -92,11 +93,11 @@ struct Pair {
     twin: Directory,
     random: Stream,
     now: u64,
-    written: BTreeMap<String, Both<Box<dyn VFile>>>,
-    removed: Vec<Both<Box<dyn VFile>>>,
-    readers: Vec<Both<Arc<dyn VFile>>>,
+    written: BTreeMap<String, FilePair<Box<dyn VFile>>>,
+    removed: Vec<FilePair<Box<dyn VFile>>>,
+    readers: Vec<FilePair<Arc<dyn VFile>>>,
     /// Requests that are not on the drive yet: both keep what they read.
-    noted: Vec<(Vec<Noted>, Vec<Wanted>)>,
+    noted: Vec<(Vec<NotedRequest>, Vec<TwinRequest>)>,
     under_way: Vec<u64>,
     freed: Vec<(Vec<ssd_host::fs::Extent>, Vec<u32>)>,
     files: u32,
@@ -143,11 +144,14 @@ impl Pair {
         let (real, twin) = (self.real.take_nodes(), self.twin.files().take_steps());
         let notes = without_repeats(real.iter().map(played).collect());
         assert_eq!(notes, without_repeats(twin.iter().map(stepped).collect()));
-        let waits = |step: &Step| matches!(step, Step::For(_));
+        let waits = |step: &Step| matches!(step, Step::After(_));
         let real = real.into_iter().filter(|node| !matches!(node, Node::After(..)));
         for (node, step) in real.zip(twin.into_iter().filter(|step| !waits(step))) {
             match (node, step) {
-                (Node::Io(real) | Node::Ahead(real), Step::Io(twin) | Step::Ahead(twin)) => {
+                (
+                    Node::Io(real) | Node::ReadAhead(real),
+                    Step::Io(twin) | Step::ReadAhead(twin),
+                ) => {
                     self.noted.push((real, twin));
                 }
                 (Node::Free(real), Step::Free(twin)) => self.freed.push((real, twin)),
@@ -199,7 +203,7 @@ impl Pair {
         self.twin.files().table_cause = cause;
         let real = self.real.create(&name).expect("room");
         let twin = self.twin.create(&name).expect("room");
-        let before = self.written.insert(name, Both { real, twin });
+        let before = self.written.insert(name, FilePair { real, twin });
         self.removed.extend(before);
     }
 
@@ -218,7 +222,7 @@ impl Pair {
             return;
         }
         let Some(mut target) = self.written.remove(to) else { return };
-        let length = |file: &Both<Box<dyn VFile>>| file.real.len().expect("a length") as usize;
+        let length = |file: &FilePair<Box<dyn VFile>>| file.real.len().expect("a length") as usize;
         let rest = length(&target).next_multiple_of(PAGE) - length(&target);
         let pages = length(&self.written[from]) / PAGE;
         let odd = if self.below(6) == 0 { 100 } else { 0 };
@@ -252,7 +256,7 @@ impl Pair {
 
     fn open(&mut self, name: &str) {
         let real = self.real.open(name).expect("it is there");
-        self.readers.push(Both { real, twin: self.twin.open(name).expect("it is there") });
+        self.readers.push(FilePair { real, twin: self.twin.open(name).expect("it is there") });
     }
 
     /// Remove the file; a handle may keep it for a while. A file that has never been written back is not read any more.
@@ -309,7 +313,7 @@ impl Pair {
     }
 
     fn remove_largest(&mut self) {
-        let length = |file: &Both<Box<dyn VFile>>| file.real.len().expect("a length");
+        let length = |file: &FilePair<Box<dyn VFile>>| file.real.len().expect("a length");
         let largest = self.written.iter().max_by_key(|one| length(one.1)).map(|one| one.0.clone());
         self.readers.clear();
         self.removed.clear();

@@ -4,13 +4,13 @@
 use ssd_core::config::{BufferPower, Config, DataMode, PowerCut, RemapMode};
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
-use ssd_host::executor::{Happened, HostError, mounted};
+use ssd_host::executor::{HostError, RecordEntry, mounted};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
 use ssd_host::{HostSettings, Machine};
 use ssd_kv::vfs::MemoryVfs;
 use ssd_kv::{Db, Options, ReadOptions};
-use ssd_trace::keys::{KeyOp, Wanted};
+use ssd_trace::keys::{KeyOp, StreamParameters};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn workload(s: &HostSettings) -> Workload {
     if s.clients > 1 {
         return mixed_workload();
     }
-    let wanted = Wanted {
+    let wanted = StreamParameters {
         records: s.records,
         operations: s.operations,
         value_bytes: Some(s.value_bytes),
@@ -165,7 +165,7 @@ fn cut_after(run: Run, steps: u64) -> Cut {
         Err(error) => panic!("{error}"),
     };
     let ended = machine.record().iter().filter_map(|one| match *one {
-        Happened::Ended { write, sync, .. } if write > 0 => Some((write, sync)),
+        RecordEntry::Ended { write, sync, .. } if write > 0 => Some((write, sync)),
         _ => None,
     });
     let acknowledged = ended.collect();
@@ -182,12 +182,12 @@ fn restarted(machine: Machine) -> Ssd {
 }
 
 /// Keys whose values differ from those on the drive, while writes are applied one by one.
-struct Differing<'a> {
+struct DifferingKeys<'a> {
     found: &'a BTreeMap<Vec<u8>, Vec<u8>>,
     keys: BTreeSet<&'a [u8]>,
 }
 
-impl<'a> Differing<'a> {
+impl<'a> DifferingKeys<'a> {
     fn apply(&mut self, (key, value): &'a Write) {
         if self.found.get(key) == value.as_ref() {
             self.keys.remove(&key[..]);
@@ -205,7 +205,7 @@ fn check(run: Run, mut ssd: Ssd, acknowledged: &[(u64, bool)], history: &[Write]
     let write = |number: u64| &history[number as usize - 1];
     let synced = acknowledged.iter().rposition(|one| one.1).map_or(0, |last| last + 1);
     let mut differing =
-        Differing { found: &found, keys: found.keys().map(Vec::as_slice).collect() };
+        DifferingKeys { found: &found, keys: found.keys().map(Vec::as_slice).collect() };
     for (at, &(number, _)) in acknowledged.iter().enumerate() {
         if at >= synced && differing.keys.is_empty() {
             return;

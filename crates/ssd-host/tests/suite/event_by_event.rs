@@ -11,13 +11,13 @@ use ssd_core::host::request::Op;
 use ssd_core::metrics::histogram::Histogram;
 use ssd_core::nand::nvram::SHARE_BYTES;
 use ssd_core::rng::Stream;
-use ssd_host::executor::{Happened, Interval};
+use ssd_host::executor::{Interval, RecordEntry};
 use ssd_host::fs::Cause;
 use ssd_host::fs::{FsSettings, Streams};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::Workload;
 use ssd_host::{HostSettings, Machine};
-use ssd_trace::keys::{KeyOp, Wanted};
+use ssd_trace::keys::{KeyOp, StreamParameters};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -146,7 +146,8 @@ fn workload(case: &Case) -> Workload {
     if let Some(name) = case.workload {
         let (records, operations) = (s.records, s.operations);
         let value_bytes = Some(s.value_bytes);
-        let wanted = Wanted { records, operations, value_bytes, keys: None, seed: case.seed };
+        let wanted =
+            StreamParameters { records, operations, value_bytes, keys: None, seed: case.seed };
         return Workload::named(name, &wanted).expect("a workload");
     }
     let (mut random, mut text) = (Stream::new(case.seed, "operations"), String::new());
@@ -165,7 +166,7 @@ fn workload(case: &Case) -> Workload {
 }
 
 /// Report the first place where two records differ, with what comes before it.
-fn assert_same(real: &[Happened], twin: &[Happened]) {
+fn assert_same(real: &[RecordEntry], twin: &[RecordEntry]) {
     let same = real.iter().zip(twin).take_while(|(a, b)| a == b).count();
     if same < real.len().max(twin.len()) {
         let before = &real[same.saturating_sub(4)..same];
@@ -175,10 +176,10 @@ fn assert_same(real: &[Happened], twin: &[Happened]) {
 }
 
 /// Operations that ended: time, kind, latency.
-fn ended(record: &[Happened]) -> Vec<(u64, KeyOp, u64)> {
+fn ended(record: &[RecordEntry]) -> Vec<(u64, KeyOp, u64)> {
     let ended = record.iter().filter_map(|one| match *one {
-        Happened::Ended { at_ns, op, began_ns, .. } => Some((at_ns, op, at_ns - began_ns)),
-        Happened::Submitted { .. } => None,
+        RecordEntry::Ended { at_ns, op, began_ns, .. } => Some((at_ns, op, at_ns - began_ns)),
+        RecordEntry::Submitted { .. } => None,
     });
     ended.collect()
 }
@@ -295,7 +296,7 @@ fn compare(case: &Case) -> Option<(Host, u64)> {
 fn kinds(twin: &Host) -> [(&'static str, u64); 11] {
     let counts = twin.counts();
     let of = |op: Op| {
-        let is = |one: &&Happened| matches!(one, Happened::Submitted { request, .. } if request.op == op);
+        let is = |one: &&RecordEntry| matches!(one, RecordEntry::Submitted { request, .. } if request.op == op);
         twin.record.iter().filter(is).count() as u64
     };
     let sum = |of: &dyn Fn(&Phase) -> u64| twin.phases.iter().map(of).sum();

@@ -2,7 +2,7 @@
 
 use crate::device::Drive;
 use ssd_core::host::request::{Op, flags};
-use ssd_host::fs::{Fs, FsSettings, Node, Noted};
+use ssd_host::fs::{Fs, FsSettings, Node, NotedRequest};
 use ssd_kv::vfs::Vfs;
 
 const PAGES: u32 = 1200;
@@ -151,7 +151,7 @@ fn pages_are_discarded_after_the_removal_is_committed() {
     fs.remove("000001.ldb").expect("it is there");
     fs.sync_dir().expect("a sync");
     let nodes = fs.take_nodes();
-    let last = |of: &dyn Fn(&Noted) -> bool| {
+    let last = |of: &dyn Fn(&NotedRequest) -> bool| {
         nodes.iter().rposition(|node| matches!(node, Node::Io(all) if all.iter().any(of)))
     };
     let commit = last(&|one| one.flags & flags::FUA != 0).expect("a commit");

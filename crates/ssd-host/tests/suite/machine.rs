@@ -2,13 +2,13 @@
 
 use ssd_core::config::{Config, RemapMode};
 use ssd_core::metrics::histogram::Histogram;
-use ssd_host::executor::{Happened, Reached};
+use ssd_host::executor::{ChannelActivity, RecordEntry};
 use ssd_host::fs::{CAUSES, Cause};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
 use ssd_host::{HostSettings, Machine};
 use ssd_kv::ReadOptions;
-use ssd_trace::keys::{KeyOp, Wanted};
+use ssd_trace::keys::{KeyOp, StreamParameters};
 use std::collections::BTreeMap;
 
 fn config(pages: u32) -> Config {
@@ -33,8 +33,8 @@ fn settings() -> HostSettings {
     s
 }
 
-fn wanted(s: &HostSettings) -> Wanted {
-    Wanted {
+fn wanted(s: &HostSettings) -> StreamParameters {
+    StreamParameters {
         records: s.records,
         operations: s.operations,
         value_bytes: Some(s.value_bytes),
@@ -275,7 +275,7 @@ fn operations_count_in_the_interval_of_their_time_however_long_the_silence() {
         assert!(rows.iter().enumerate().all(|(at, row)| row.start_ns == at as u64 * interval));
         let (mut counts, mut at_first) = (vec![(0, 0, 0); rows.len()], BTreeMap::new());
         for one in machine.record() {
-            let Happened::Ended { at_ns, began_ns, .. } = *one else { continue };
+            let RecordEntry::Ended { at_ns, began_ns, .. } = *one else { continue };
             let (counted, latency) = (&mut counts[(at_ns / interval) as usize], at_ns - began_ns);
             *counted = (counted.0 + 1, counted.1 + latency, counted.2.max(latency));
             let row: &mut Histogram = at_first.entry(at_ns / 1_000_000).or_default();
@@ -306,6 +306,6 @@ fn looks_at_the_channels_become_rarer_and_the_first_one_stays() {
     assert!(some.len() > 2048, "{} looks in twice the interval", some.len());
     assert!(all.len() <= 4096 && all[0] == some[0], "{} looks from {:?} on", all.len(), all[0]);
     // Every second row before that was dropped, so the rows since are equally far apart.
-    let apart = |pair: &[Reached]| pair[0].at_ns / 2_000_000 < pair[1].at_ns / 2_000_000;
+    let apart = |pair: &[ChannelActivity]| pair[0].at_ns / 2_000_000 < pair[1].at_ns / 2_000_000;
     assert!(all.windows(2).all(apart), "two looks within twice the interval");
 }

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use ssd_core::config::Config;
 use ssd_core::metrics::cause::Cause;
 use ssd_core::metrics::histogram::Histogram;
-use ssd_host::executor::Happened;
+use ssd_host::executor::RecordEntry;
 use ssd_host::fs::{CAUSES, FsCounts};
 use ssd_host::workload::Workload;
 use ssd_host::{HostSettings, Machine, Origin, simulate};
 use ssd_kv::vfs::MemoryVfs;
 use ssd_kv::{Db, Options, ReadOptions};
 use ssd_trace::config::RunConfig;
-use ssd_trace::keys::{KeyOp, Wanted};
+use ssd_trace::keys::{KeyOp, StreamParameters};
 use std::sync::Arc;
 
 const NAMES: [&str; CAUSES] = [
@@ -40,7 +40,7 @@ fn settings() -> HostSettings {
 }
 
 fn machine(config: &RunConfig, settings: &HostSettings) -> Machine {
-    let wanted = Wanted {
+    let wanted = StreamParameters {
         records: settings.records,
         operations: settings.operations,
         value_bytes: Some(settings.value_bytes),
@@ -65,10 +65,14 @@ fn sum(pages: &Value) -> f64 {
 }
 
 /// Latencies of the operations of a kind that ended from `start` on and before the end of the phase.
-fn latency(record: &[Happened], wanted: KeyOp, span: &std::ops::RangeInclusive<u64>) -> Histogram {
+fn latency(
+    record: &[RecordEntry],
+    wanted: KeyOp,
+    span: &std::ops::RangeInclusive<u64>,
+) -> Histogram {
     let mut all = Histogram::new();
     for one in record {
-        if let Happened::Ended { at_ns, op, began_ns, .. } = *one
+        if let RecordEntry::Ended { at_ns, op, began_ns, .. } = *one
             && op == wanted
             && span.contains(&began_ns)
             && span.contains(&at_ns)

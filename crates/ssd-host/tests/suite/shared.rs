@@ -3,7 +3,7 @@
 use crate::device::{Drive, Pages, mount};
 use ssd_core::host::request::Op;
 use ssd_host::fs::{Fs, FsSettings, Node, PAGE};
-use ssd_kv::vfs::{Appended, VFile, Vfs};
+use ssd_kv::vfs::{AppendOutcome, VFile, Vfs};
 
 fn settings(copies: bool) -> FsSettings {
     FsSettings { set_aside_pages: 3, keeps_data: true, copies, ..FsSettings::default() }
@@ -45,7 +45,7 @@ fn run(copies: bool) -> (usize, u64, Vec<(String, Vec<u8>)>) {
     for (from, to) in [(3, 12), (12, 13), (14, 20)] {
         let part = &data[from * PAGE..to * PAGE];
         let done = new.append_shared(&*old, (from * PAGE) as u64, part).expect("room");
-        assert_eq!(done == Appended::Shared, copies);
+        assert_eq!(done == AppendOutcome::Shared, copies);
     }
     new.append(&data[..100]).expect("room");
     new.sync().expect("a sync");
@@ -80,17 +80,25 @@ fn what_is_not_whole_or_not_on_the_drive_is_appended() {
     let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(4));
     let mut new = fs.create("000002.ldb").expect("a file");
     old.append(&data).expect("room");
-    assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), Appended::Copied, "dirty");
+    assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), AppendOutcome::Copied, "dirty");
     old.sync().expect("a sync");
     let part = &data[100..PAGE + 100];
-    assert_eq!(new.append_shared(&*old, 100, part).expect("room"), Appended::Copied, "unaligned");
-    assert_eq!(new.append_shared(&*old, 0, &data[..99]).expect("room"), Appended::Copied, "odd");
+    assert_eq!(
+        new.append_shared(&*old, 100, part).expect("room"),
+        AppendOutcome::Copied,
+        "unaligned"
+    );
+    assert_eq!(
+        new.append_shared(&*old, 0, &data[..99]).expect("room"),
+        AppendOutcome::Copied,
+        "odd"
+    );
     assert_eq!(fs.counts().copied.iter().sum::<u64>(), 0);
     // Also of a removed file that is still open.
     let fs = Fs::format(1200, settings(true)).expect("a file system");
     let (old, mut new, data) = two_files(&fs, 4);
     fs.remove("000001.ldb").expect("it is there");
-    assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), Appended::Copied, "removed");
+    assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), AppendOutcome::Copied, "removed");
 }
 
 #[test]
@@ -100,7 +108,7 @@ fn pages_taken_over_are_read_from_the_drive_unless_the_cache_keeps_them() {
         let fs = Fs::format(1200, settings).expect("a file system");
         let (old, mut new, data) = two_files(&fs, 4);
         let done = new.append_shared(&*old, 0, &data).expect("room");
-        assert_eq!(done, Appended::Shared);
+        assert_eq!(done, AppendOutcome::Shared);
         new.sync().expect("a sync");
         let mut found = [0; PAGE];
         let reader = fs.open("000002.ldb").expect("it is there");
@@ -129,7 +137,7 @@ fn a_copy_waits_until_its_source_is_written() {
     let fs = Fs::format(1200, settings(true)).expect("a file system");
     let (old, mut new, data) = two_files(&fs, 4);
     drop(fs.take_nodes());
-    assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), Appended::Shared);
+    assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), AppendOutcome::Shared);
     new.sync().expect("a sync");
     let nodes = fs.take_nodes();
     let copies = |node: &Node| matches!(node, Node::Io(all) if all[0].op == Op::Copy);

@@ -2,7 +2,7 @@
 
 use crate::format::edit::LEVELS;
 use crate::format::key::{self, MAX_SEQUENCE, ValueKind};
-use crate::version::pick::Picked;
+use crate::version::pick::CompactionInputs;
 use crate::version::{File, Version};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct DropRule {
 }
 
 impl DropRule {
-    pub(super) fn new(picked: &Picked, oldest_view: u64) -> DropRule {
+    pub(super) fn new(picked: &CompactionInputs, oldest_view: u64) -> DropRule {
         assert!(picked.level + 1 < LEVELS, "the last level is not compacted");
         assert!(oldest_view <= MAX_SEQUENCE, "a sequence number has 56 bits");
         DropRule {
@@ -87,7 +87,7 @@ pub(super) struct OutputLimit {
 }
 
 impl OutputLimit {
-    pub(super) fn new(picked: &Picked, max_file_size: u64) -> OutputLimit {
+    pub(super) fn new(picked: &CompactionInputs, max_file_size: u64) -> OutputLimit {
         assert!(max_file_size > 0, "every output would overlap too much");
         let (grandparents, limit) = (picked.grandparents.clone(), 10 * max_file_size);
         let ascends = |pair: &[File]| key::compare(&pair[0].largest, &pair[1].smallest).is_lt();

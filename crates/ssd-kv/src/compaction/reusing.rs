@@ -4,7 +4,7 @@
 //! known. Everything that decides where tables end is asked at the same pairs and in the same order, so a policy that
 //! never closes an open block gets the tables of a compaction without reuse.
 
-use super::unchanged::{Held, Loss, Step, Unchanged};
+use super::unchanged::{HeldBlock, Loss, Step, UnchangedBlocks};
 use super::watch::Watch;
 use super::{Compaction, CompactionContext, Output, Progress, STEP};
 use crate::error::Result;
@@ -13,19 +13,19 @@ use crate::policy::{BlockEvent, OpenOutput, Reuse};
 use crate::table::Origin;
 
 /// What a compaction that reuses blocks needs.
-pub(super) struct Reusing {
+pub(super) struct ReuseState {
     page: usize,
     watch: Watch,
-    unchanged: Unchanged,
+    unchanged: UnchangedBlocks,
     /// Reads the pairs of held blocks again.
     pairs: Option<BlockIter>,
 }
 
-impl Reusing {
-    pub(super) fn new(page: usize, levels: Vec<usize>) -> Reusing {
+impl ReuseState {
+    pub(super) fn new(page: usize, levels: Vec<usize>) -> ReuseState {
         assert!(page.is_power_of_two(), "a page of {page} bytes");
-        let unchanged = Unchanged::default();
-        Reusing { page, watch: Watch::new(levels), unchanged, pairs: None }
+        let unchanged = UnchangedBlocks::default();
+        ReuseState { page, watch: Watch::new(levels), unchanged, pairs: None }
     }
 }
 
@@ -62,7 +62,7 @@ impl Compaction {
         self.end(context)
     }
 
-    fn unchanged(&mut self) -> &mut Unchanged {
+    fn unchanged(&mut self) -> &mut UnchangedBlocks {
         &mut self.reusing.as_mut().expect("a compaction that reuses blocks").unchanged
     }
 
@@ -115,7 +115,7 @@ impl Compaction {
     }
 
     /// Reuse a block that ended unchanged, or write its pairs again.
-    fn settle(&mut self, held: &Held, context: &mut CompactionContext<'_>) -> Result<()> {
+    fn settle(&mut self, held: &HeldBlock, context: &mut CompactionContext<'_>) -> Result<()> {
         let level = self.picked.level + 1;
         debug_assert_eq!(held.origin.table.number(), held.block.file, "the block of its table");
         debug_assert_eq!(held.origin.handle.offset, held.block.offset, "the block of its place");
@@ -159,7 +159,7 @@ impl Compaction {
     /// reused if it comes out the same.
     fn write_again(
         &mut self,
-        held: &Held,
+        held: &HeldBlock,
         expecting: bool,
         context: &mut CompactionContext<'_>,
     ) -> Result<()> {

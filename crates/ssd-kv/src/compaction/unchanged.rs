@@ -5,7 +5,7 @@
 //! pair of another block comes, it is changed. So at most one block is held, as a reference to it and the
 //! number of its pairs that have been passed.
 
-use super::watch::Passing;
+use super::watch::PairEffect;
 use crate::policy::InputBlock;
 use crate::table::Origin;
 
@@ -25,7 +25,7 @@ pub(crate) enum Loss {
 }
 
 /// A block whose pairs so far were all kept, without a pair of another block between them.
-pub(super) struct Held {
+pub(super) struct HeldBlock {
     pub(super) block: InputBlock,
     pub(super) origin: Origin,
     /// Its pairs that have been passed.
@@ -42,18 +42,18 @@ pub(super) enum Step {
 
 /// The state machine. Without a held block, the current block is changed, or none has begun.
 #[derive(Default)]
-pub(super) struct Unchanged {
-    held: Option<Held>,
+pub(super) struct UnchangedBlocks {
+    held: Option<HeldBlock>,
 }
 
-impl Unchanged {
-    pub(super) fn held(&self) -> Option<&Held> {
+impl UnchangedBlocks {
+    pub(super) fn held(&self) -> Option<&HeldBlock> {
         debug_assert!(self.held.as_ref().is_none_or(|h| h.pairs > 0), "held from its first pair");
         self.held.as_ref()
     }
 
     /// The block that was held, if the next pair changes it, and why.
-    pub(super) fn changed_by(&mut self, next: &Passing) -> Option<(Held, Loss)> {
+    pub(super) fn changed_by(&mut self, next: &PairEffect) -> Option<(HeldBlock, Loss)> {
         let loss = match (&self.held, next.interrupted) {
             (Some(held), Some(interrupted)) => {
                 debug_assert_eq!(held.block, interrupted, "the block of the last pair is held");
@@ -72,11 +72,15 @@ impl Unchanged {
     }
 
     /// Pass a pair; `origin` is its block. Returns what to do about it.
-    pub(super) fn pass(&mut self, next: &Passing, origin: impl FnOnce() -> Option<Origin>) -> Step {
+    pub(super) fn pass(
+        &mut self,
+        next: &PairEffect,
+        origin: impl FnOnce() -> Option<Origin>,
+    ) -> Step {
         debug_assert!(next.interrupted.is_none() || self.held.is_none(), "changed by the pair");
         if next.starts {
             debug_assert!(self.held.is_none(), "the block before has ended or is changed");
-            let held = || Some(Held { block: next.block, origin: origin()?, pairs: 0 });
+            let held = || Some(HeldBlock { block: next.block, origin: origin()?, pairs: 0 });
             self.held = if next.dropped { None } else { held() };
         }
         if next.dropped {
@@ -91,13 +95,13 @@ impl Unchanged {
     }
 
     /// The held block, which is changed from outside.
-    pub(super) fn give_up(&mut self) -> Option<Held> {
+    pub(super) fn give_up(&mut self) -> Option<HeldBlock> {
         debug_assert!(self.held.as_ref().is_none_or(|h| h.pairs > 0), "held from its first pair");
         self.held.take()
     }
 
     /// Note that a block has ended; returns it if it is unchanged.
-    pub(super) fn ended(&mut self, block: InputBlock) -> Option<Held> {
+    pub(super) fn ended(&mut self, block: InputBlock) -> Option<HeldBlock> {
         let held = self.held.as_ref();
         debug_assert!(held.is_none_or(|h| h.block == block), "the current block is held");
         debug_assert!(held.is_none_or(|h| h.pairs > 0), "a block with an entry");

@@ -14,7 +14,7 @@ pub(super) struct Watch {
 
 /// What the current pair of a merge means for blocks, in the order of the fields.
 #[derive(Clone, Copy)]
-pub(super) struct Passing {
+pub(super) struct PairEffect {
     /// The block that it interrupts.
     pub(super) interrupted: Option<InputBlock>,
     /// Whether it is the first of its block.
@@ -25,7 +25,7 @@ pub(super) struct Passing {
     pub(super) dropped: bool,
 }
 
-impl Passing {
+impl PairEffect {
     /// Tell a policy.
     pub(super) fn tell(&self, policy: &mut dyn Policy) {
         debug_assert!(self.interrupted != Some(self.block), "a block interrupts another one");
@@ -56,7 +56,7 @@ impl Watch {
     }
 
     /// Note that the current pair of the merge is kept or dropped. `None` if it belongs to no table.
-    pub(super) fn pair(&mut self, merge: &Merge, dropped: bool) -> Option<Passing> {
+    pub(super) fn pair(&mut self, merge: &Merge, dropped: bool) -> Option<PairEffect> {
         debug_assert!(merge.valid(), "a pair of a merge that has ended");
         debug_assert_eq!(self.inside.len(), self.levels.len(), "a block for each source");
         let source = merge.current();
@@ -74,7 +74,7 @@ impl Watch {
         let block = self.inside[source]?;
         debug_assert_ne!(interrupted, Some(block), "a block is of one source");
         debug_assert!(interrupted.is_none() || self.levels.len() > 1, "nobody interrupts");
-        Some(Passing { interrupted, starts, block, dropped })
+        Some(PairEffect { interrupted, starts, block, dropped })
     }
 
     /// Note that the merge has moved on; its last pair came from `source`. Returns the block that has ended with it, if

@@ -7,7 +7,7 @@ use crate::format::edit::{Edit, LEVELS};
 use crate::format::key::MAX_SEQUENCE;
 use crate::format::names::{self, FileKind};
 use crate::options::Background;
-use crate::version::pick::{self, Picked};
+use crate::version::pick::{self, CompactionInputs};
 use crate::version::set::described;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ impl Db {
         self.remove_obsolete()
     }
 
-    fn next_compaction(&mut self) -> Option<Picked> {
+    fn next_compaction(&mut self) -> Option<CompactionInputs> {
         debug_assert!(self.compaction.is_none(), "one compaction at a time");
         if self.manual.is_some() {
             return self.pick_manual();
@@ -122,7 +122,7 @@ impl Db {
         }
     }
 
-    fn begin_compaction(&mut self, picked: Picked) -> Result<()> {
+    fn begin_compaction(&mut self, picked: CompactionInputs) -> Result<()> {
         assert!(self.compaction.is_none(), "one compaction at a time");
         assert!(Arc::ptr_eq(&picked.version, &self.set.current), "picked from an older version");
         assert!(self.full.is_none(), "a full memtable comes first");
@@ -136,7 +136,7 @@ impl Db {
     }
 
     /// Move the only input to the next level unchanged.
-    fn move_down(&mut self, picked: &Picked) -> Result<()> {
+    fn move_down(&mut self, picked: &CompactionInputs) -> Result<()> {
         assert!(self.compaction.is_none(), "one compaction at a time");
         assert!(picked.level + 1 < LEVELS, "the last level is not compacted");
         assert!(picked.inputs[0].len() == 1 && picked.inputs[1].is_empty(), "one table moves");

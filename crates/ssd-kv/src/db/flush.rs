@@ -9,7 +9,7 @@ use crate::memtable::{Cursor, MemTable};
 use crate::options::Options;
 use crate::policy::Policy;
 use crate::table::{TableOptions, TableWriter, Tables};
-use crate::version::pick::Picked;
+use crate::version::pick::CompactionInputs;
 use crate::version::set::VersionSet;
 use crate::version::{Version, overlapping, total_size};
 use crate::vfs::Files;
@@ -134,7 +134,7 @@ impl Db {
 fn level_for(
     set: &VersionSet,
     file: &NewFile,
-    compacted: Option<&Picked>,
+    compacted: Option<&CompactionInputs>,
     max_file_size: u64,
 ) -> usize {
     let version: &Version = &set.current;

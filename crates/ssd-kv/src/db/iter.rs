@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::format::key::{self, MAX_SEQUENCE, Tag, ValueKind};
 use crate::format::order::Order;
-use crate::memtable::Spot;
+use crate::memtable::EntryLocation;
 use crate::merge::{LockedMerge, Merge};
 use crate::version::Version;
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ struct Walk {
     /// Backwards, the current pair; forwards, the user key to skip.
     key: Vec<u8>,
     /// Backwards, the location of the value if it is in a memtable; otherwise it is copied to `value`.
-    spot: Option<Spot>,
+    spot: Option<EntryLocation>,
     value: Vec<u8>,
     /// A copy of the value at `spot`, for callers that need a reference.
     copy: OnceLock<Vec<u8>>,

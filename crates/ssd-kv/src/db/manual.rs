@@ -4,10 +4,10 @@ use super::Db;
 use crate::error::Result;
 use crate::format::edit::LEVELS;
 use crate::format::key;
-use crate::version::pick::{self, Picked};
+use crate::version::pick::{self, CompactionInputs};
 
 /// A range that is being compacted, file by file, level by level.
-pub(super) struct Manual {
+pub(super) struct ManualCompaction {
     /// The number of the request.
     number: u64,
     level: usize,
@@ -53,7 +53,7 @@ impl Db {
         assert!((1..LEVELS).contains(&end_level), "a last level to compact into");
         self.requests += 1;
         let (number, from) = (self.requests, begin.clone());
-        self.manual = Some(Manual { number, level: 0, end_level, begin, end, from });
+        self.manual = Some(ManualCompaction { number, level: 0, end_level, begin, end, from });
         Ok(number)
     }
 
@@ -83,7 +83,7 @@ impl Db {
     }
 
     /// The next compaction of the request; skips levels that are done.
-    pub(super) fn pick_manual(&mut self) -> Option<Picked> {
+    pub(super) fn pick_manual(&mut self) -> Option<CompactionInputs> {
         while let Some(manual) = &mut self.manual {
             let (from, end) = (manual.from.as_deref(), manual.end.as_deref());
             assert!(manual.end_level < LEVELS, "the last level is not compacted");
@@ -104,7 +104,7 @@ impl Db {
     }
 
     /// Note that a part of the request is done.
-    pub(super) fn manual_went_on(&mut self, done: &Picked) {
+    pub(super) fn manual_went_on(&mut self, done: &CompactionInputs) {
         debug_assert!(done.manual, "a compaction that nobody requested");
         if let (Some(manual), Some(last)) = (&mut self.manual, done.inputs[0].last())
             && manual.level == done.level

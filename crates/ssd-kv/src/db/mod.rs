@@ -23,9 +23,9 @@ pub use iter::{DbIter, LockedIter};
 pub use paced::{NextWork, WriteRoom};
 pub use properties::{LevelStats, ReuseStats, Stats, TableInfo};
 pub use read_view::ReadView;
-pub use repair::{Repaired, repair};
+pub use repair::{RepairResult, repair};
 pub use room::Backlog;
-pub use verify::Verified;
+pub use verify::VerifyResult;
 
 use crate::compaction::Compaction;
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ use crate::table::Tables;
 use crate::version::set::VersionSet;
 use crate::vfs::Files;
 use flush::Flush;
-use manual::Manual;
+use manual::ManualCompaction;
 use read_view::ReadViews;
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub struct Db {
     views: Arc<ReadViews>,
     flush: Option<Flush>,
     compaction: Option<Box<Compaction>>,
-    manual: Option<Manual>,
+    manual: Option<ManualCompaction>,
     /// How many compactions were requested.
     requests: u64,
     policy: Box<dyn Policy>,

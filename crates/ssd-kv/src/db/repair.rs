@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repaired {
+pub struct RepairResult {
     /// Pairs of the repaired store.
     pub pairs: u64,
     /// Tables of the repaired store.
@@ -43,7 +43,7 @@ pub struct Repaired {
 /// # Errors
 /// If there is no file of a store, the store is in use, its keys are in another order, files cannot be
 /// written, or the file layer asks to stop; then the old files still exist, and repair can be run again.
-pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
+pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<RepairResult> {
     options.check()?;
     let files = Files::new(vfs);
     let listed = files.list()?;
@@ -58,12 +58,12 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
     let _lock = files.lock(names::LOCK)?;
     let manifest_numbers = named_by_manifests(&files, &names);
     let tables = Arc::new(Tables::new(files.clone(), options, order));
-    let (work, report) = (Work::new(&files), Repaired::default());
+    let (work, report) = (Work::new(&files), RepairResult::default());
     let (next, last, tail) = (1, None, None);
     let mut repair =
         Repair { files: files.clone(), options, tables, next, last, tail, work, report };
     let mut sources = Vec::new();
-    let manifest = Known::of(&files);
+    let manifest = ManifestContents::of(&files);
     repair.report_missing(manifest.as_ref(), &manifest_numbers, &names);
     repair.last = manifest.as_ref().map(|manifest| manifest.last);
     let manifest_tail = manifest.as_ref().and_then(|manifest| manifest.tail.clone());
@@ -108,7 +108,7 @@ fn named_by_manifests(files: &Files, names: &[String]) -> BTreeSet<u64> {
 }
 
 /// The contents of a whole manifest.
-struct Known {
+struct ManifestContents {
     logs: Vec<u64>,
     tables: BTreeSet<u64>,
     /// Names of missing files. If there are none, files that are not named are left over, and may hold
@@ -119,12 +119,18 @@ struct Known {
     tail: Option<(String, Tail)>,
 }
 
-impl Known {
+impl ManifestContents {
     /// `None` if the manifest is damaged.
-    fn of(files: &Files) -> Option<Known> {
+    fn of(files: &Files) -> Option<ManifestContents> {
         let set = VersionSet::recover(files.clone()).ok()?;
         let Inventory { logs, missing } = Inventory::of(&set, files).ok()?;
-        Some(Known { logs, tables: set.live(), missing, last: set.last_sequence, tail: set.tail })
+        Some(ManifestContents {
+            logs,
+            tables: set.live(),
+            missing,
+            last: set.last_sequence,
+            tail: set.tail,
+        })
     }
 }
 
@@ -138,7 +144,7 @@ struct Repair<'a> {
     /// Name and tail of the last log with records.
     tail: Option<(String, Tail)>,
     work: Work,
-    report: Repaired,
+    report: RepairResult,
 }
 
 impl Repair<'_> {
@@ -146,7 +152,7 @@ impl Repair<'_> {
     fn gather(
         &mut self,
         name: &str,
-        manifest: Option<&Known>,
+        manifest: Option<&ManifestContents>,
         sources: &mut Vec<Source>,
     ) -> Result<()> {
         assert_eq!(self.report.pairs, 0, "files are gathered before they are merged");
@@ -176,7 +182,7 @@ impl Repair<'_> {
     /// Note the files that a manifest names but that are missing.
     fn report_missing(
         &mut self,
-        manifest: Option<&Known>,
+        manifest: Option<&ManifestContents>,
         manifest_numbers: &BTreeSet<u64>,
         names: &[String],
     ) {

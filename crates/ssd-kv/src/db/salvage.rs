@@ -26,7 +26,7 @@ pub(super) const READ: ReadOptions = ReadOptions { verify_checksums: true, fill_
 type Interval = std::result::Result<Entries, Damage>;
 
 /// A data block in an index: its keys are above `after` and at most `last`.
-pub(super) struct Listed {
+pub(super) struct IndexedBlock {
     pub(super) handle: Handle,
     after: Vec<u8>,
     last: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct Listed {
 
 /// The data blocks that the index of a table names, in the order of the file, and the damage of the index.
 /// Without `trusted`, the keys of the index do not bound the blocks.
-pub(super) fn listed(table: &Table, trusted: bool) -> (Vec<Listed>, Option<Damage>) {
+pub(super) fn listed(table: &Table, trusted: bool) -> (Vec<IndexedBlock>, Option<Damage>) {
     let index = table.index().block();
     let (mut entries, damage) = entries_until_damage(index);
     if damage.is_some() || !trusted {
@@ -42,11 +42,11 @@ pub(super) fn listed(table: &Table, trusted: bool) -> (Vec<Listed>, Option<Damag
         entries
             .extend((0..index.restarts()).flat_map(|at| interval(index, at).unwrap_or_default()));
     }
-    let mut blocks = Vec::<Listed>::new();
+    let mut blocks = Vec::<IndexedBlock>::new();
     for (last, value) in entries {
         let Some((handle, _)) = Handle::get(&value, 0) else { continue };
         let after = blocks.last().map(|block| block.last.clone()).unwrap_or_default();
-        blocks.push(Listed { handle, after, last });
+        blocks.push(IndexedBlock { handle, after, last });
     }
     if damage.is_some() || !trusted {
         for block in &mut blocks {
@@ -75,7 +75,7 @@ fn entries_until_damage(block: &Block) -> (Entries, Option<Damage>) {
 }
 
 /// The intervals between restarts of a data block, each one sound or damaged.
-pub(super) fn intervals(table: &Table, listed: &Listed) -> Result<Vec<Interval>> {
+pub(super) fn intervals(table: &Table, listed: &IndexedBlock) -> Result<Vec<Interval>> {
     let block = table.block(listed.handle, READ)?;
     let within = |entries: &Entries| {
         let (first, last) = (&entries[0].0, &entries[entries.len() - 1].0);

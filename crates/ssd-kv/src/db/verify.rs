@@ -15,7 +15,7 @@ const CHECKED: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: f
 
 /// What was read and passed all checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifyResult {
     /// Number of tables.
     pub tables: u64,
     /// Number of entries in tables, hidden ones included.
@@ -30,8 +30,8 @@ impl Db {
     ///
     /// # Errors
     /// The first violation, or `Stopped` if the file layer asks to stop.
-    pub fn verify(&self) -> Result<Verified> {
-        let mut report = Verified::default();
+    pub fn verify(&self) -> Result<VerifyResult> {
+        let mut report = VerifyResult::default();
         self.set.current.audit().map_err(|message| {
             Error::corrupt(
                 &self.files.describe(&names::manifest(self.set.manifest_number)),

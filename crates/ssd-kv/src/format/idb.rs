@@ -16,7 +16,7 @@ const FIRST_INDEX: u64 = 30;
 
 /// The form of `key` whose bytes sort as `idb_cmp1` sorts; None if `key` is no key.
 pub(crate) fn sortable(key: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = Rest(key);
+    let mut rest = KeyReader(key);
     let mut out = Vec::with_capacity(key.len() + 24);
     let widths = rest.byte()?;
     let [database, store, index] = [(widths >> 5) + 1, (widths >> 2 & 7) + 1, (widths & 3) + 1]
@@ -45,9 +45,9 @@ pub(crate) fn sortable(key: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The part of a key that is still to be read.
-struct Rest<'a>(&'a [u8]);
+struct KeyReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> KeyReader<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -96,7 +96,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// The rest of a key for metadata of the whole store.
-fn global_metadata(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
+fn global_metadata(rest: &mut KeyReader<'_>, out: &mut Vec<u8>) -> Option<()> {
     let kind = rest.byte()?;
     out.push(kind);
     match kind {
@@ -117,7 +117,7 @@ fn global_metadata(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
 }
 
 /// The rest of a key for metadata of a database.
-fn database_metadata(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
+fn database_metadata(rest: &mut KeyReader<'_>, out: &mut Vec<u8>) -> Option<()> {
     let kind = rest.byte()?;
     out.push(kind);
     match kind {
@@ -152,7 +152,7 @@ fn database_metadata(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
 }
 
 /// The rest of an index entry: key, primary key, sequence number. It is stored with the sequence number second.
-fn index_entry(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
+fn index_entry(rest: &mut KeyReader<'_>, out: &mut Vec<u8>) -> Option<()> {
     idb_key(rest, out, MOST_NESTED)?;
     let sequence = if rest.0.is_empty() { 0 } else { rest.varint()? };
     if rest.0.is_empty() {
@@ -166,7 +166,7 @@ fn index_entry(rest: &mut Rest<'_>, out: &mut Vec<u8>) -> Option<()> {
 }
 
 /// A key of IndexedDB. Kinds sort in the order of the specification, not by the bytes that encode them.
-fn idb_key(rest: &mut Rest<'_>, out: &mut Vec<u8>, nested: u32) -> Option<()> {
+fn idb_key(rest: &mut KeyReader<'_>, out: &mut Vec<u8>, nested: u32) -> Option<()> {
     let kind = rest.byte()?;
     let place = [6, 3, 2, 1, 5, 0, 4];
     out.push(*place.get(usize::from(kind))?);

@@ -5,7 +5,7 @@
 use super::batch::WriteBatch;
 use super::coding::{fixed32, masked};
 use super::fragment::{BLOCK, FIRST, FULL, HEADER, LAST, MIDDLE, length_of, whole_at};
-use super::resync::Lost;
+use super::resync::LostFragment;
 use crate::error::{Error, Result};
 use crate::vfs::Writer;
 
@@ -239,7 +239,7 @@ impl<'a> LogReader<'a> {
             // A whole record behind the beginning of another one does not continue it.
             let begun = begun.filter(|_| self.data.get(start + HEADER - 1) != Some(&FULL));
             let begun = begun.unwrap_or_default();
-            Lost { data: self.data, start, end, begun, last }.resume()
+            LostFragment { data: self.data, start, end, begun, last }.resume()
         });
         debug_assert!(self.at > start && self.at <= end, "lost bytes are within the block");
         Fragment::Bad { start, message }

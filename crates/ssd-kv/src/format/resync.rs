@@ -16,7 +16,7 @@ use super::batch::{HEADER as BATCH_HEADER, WriteBatch};
 use super::fragment::{BLOCK, FIRST, FULL, HEADER, MIDDLE, whole_at};
 
 /// A fragment that cannot be read.
-pub(super) struct Lost<'a> {
+pub(super) struct LostFragment<'a> {
     /// The whole log.
     pub(super) data: &'a [u8],
     pub(super) start: usize,
@@ -28,7 +28,7 @@ pub(super) struct Lost<'a> {
     pub(super) last: u64,
 }
 
-impl Lost<'_> {
+impl LostFragment<'_> {
     /// The offset at which the next fragment begins: the end of the block if nothing is proven.
     pub(super) fn resume(&self) -> usize {
         debug_assert!(self.start < self.end && self.end <= self.data.len(), "a place in the log");

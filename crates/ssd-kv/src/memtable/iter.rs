@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, RwLockReadGuard};
 
 /// The location of an entry, valid as long as its memtable lives: entries do not move.
 #[derive(Clone, Copy)]
-pub(crate) struct Spot {
+pub(crate) struct EntryLocation {
     /// Index of the table in `Locked`.
     table: usize,
     node: u32,
@@ -46,7 +46,7 @@ impl<'a> Locked<'a> {
 
     /// The value of the entry at `spot`.
     #[inline]
-    pub(crate) fn value(&self, spot: Spot) -> &[u8] {
+    pub(crate) fn value(&self, spot: EntryLocation) -> &[u8] {
         self.list(spot.table).value(spot.node)
     }
 }
@@ -108,9 +108,9 @@ impl MemIter {
     }
 
     #[inline]
-    pub(crate) fn spot(&self) -> Spot {
+    pub(crate) fn spot(&self) -> EntryLocation {
         debug_assert!(self.valid(), "no entry");
-        Spot { table: self.number, node: self.node }
+        EntryLocation { table: self.number, node: self.node }
     }
 
     #[inline]

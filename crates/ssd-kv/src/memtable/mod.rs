@@ -3,7 +3,7 @@
 mod iter;
 mod list;
 
-pub(crate) use iter::{Locked, MemIter, Spot};
+pub(crate) use iter::{EntryLocation, Locked, MemIter};
 
 use crate::format::key::{self, Tag, ValueKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

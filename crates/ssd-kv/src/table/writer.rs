@@ -10,7 +10,7 @@ use crate::format::footer::{FOOTER, Footer, Handle, TRAILER};
 use crate::format::key;
 use crate::options::{Compression, Options};
 use crate::policy::{OpenBlock, Policy};
-use crate::vfs::{Reused, Writer};
+use crate::vfs::{AppendCounts, Writer};
 use std::sync::Arc;
 
 /// The options of a table.
@@ -209,7 +209,7 @@ impl TableWriter {
         assert!(self.pending.is_none(), "the index entry of the previous block would be lost");
         self.blocks.total += 1;
         if self.origin.is_none() || !self.share_origin()? {
-            self.pending = Some(self.compress_and_write(Which::Data)?);
+            self.pending = Some(self.compress_and_write(BlockKind::Data)?);
             let zeros = policy.padding(self.file.written());
             self.file.append(&vec![0; zeros as usize])?;
             self.unbuilt += zeros;
@@ -297,7 +297,7 @@ impl TableWriter {
     }
 
     /// Bytes that were taken from other tables; complete when the table is finished.
-    pub(crate) fn reused(&self) -> Reused {
+    pub(crate) fn reused(&self) -> AppendCounts {
         self.file.reused()
     }
 
@@ -320,12 +320,12 @@ impl TableWriter {
         // Takes the place of a data block, to be compressed and written like one.
         assert_eq!(self.data.entries(), 0, "entries that no block has");
         self.data = metaindex;
-        let metaindex = self.compress_and_write(Which::Data)?;
+        let metaindex = self.compress_and_write(BlockKind::Data)?;
         if let Some(handle) = self.pending.take() {
             self.index_entry(&key::successor(&self.last_key), handle);
         }
         assert!(self.entries == 0 || self.index.entries() > 0, "blocks without an index entry");
-        let index = self.compress_and_write(Which::Index)?;
+        let index = self.compress_and_write(BlockKind::Index)?;
         assert!(metaindex.offset + metaindex.size < index.offset, "in the order of the footer");
         self.file.append(&Footer { metaindex, index }.encoded())?;
         let end = index.offset + index.size + (TRAILER + FOOTER) as u64;
@@ -347,10 +347,10 @@ impl TableWriter {
         self.index.add(key, &value);
     }
 
-    fn compress_and_write(&mut self, kind: Which) -> Result<Handle> {
+    fn compress_and_write(&mut self, kind: BlockKind) -> Result<Handle> {
         let builder = match kind {
-            Which::Data => &mut self.data,
-            Which::Index => &mut self.index,
+            BlockKind::Data => &mut self.data,
+            BlockKind::Index => &mut self.index,
         };
         let raw = builder.finish();
         assert!(raw.len() >= 4, "a block ends with the number of its restarts");
@@ -374,7 +374,7 @@ impl TableWriter {
     }
 }
 
-enum Which {
+enum BlockKind {
     Data,
     Index,
 }

@@ -66,7 +66,7 @@ pub(crate) struct Version {
 }
 
 /// What a lookup in the tables found.
-enum Look {
+enum LookupResult {
     Nothing,
     Deleted,
     Value(Vec<u8>),
@@ -157,14 +157,14 @@ impl Version {
             let table = tables.table(file.number, file.size)?;
             let look =
                 table.get((&target, hash), options, |key, data| classify(user, key, data))?;
-            match look.unwrap_or(Look::Nothing) {
-                Look::Nothing => Ok(true),
-                Look::Deleted => Ok(false),
-                Look::Value(data) => {
+            match look.unwrap_or(LookupResult::Nothing) {
+                LookupResult::Nothing => Ok(true),
+                LookupResult::Deleted => Ok(false),
+                LookupResult::Value(data) => {
                     value = Some(data);
                     Ok(false)
                 }
-                Look::Unknown => Err(unknown_kind(tables, file)),
+                LookupResult::Unknown => Err(unknown_kind(tables, file)),
             }
         })?;
         if looks > 1
@@ -290,15 +290,15 @@ impl Version {
     }
 }
 
-fn classify(user: &[u8], key: &[u8], value: &[u8]) -> Look {
+fn classify(user: &[u8], key: &[u8], value: &[u8]) -> LookupResult {
     debug_assert!(key::user(key) >= user, "a seek ends at its target or after it");
     if key::user(key) != user {
-        return Look::Nothing;
+        return LookupResult::Nothing;
     }
     match key::tag(key).kind() {
-        Some(ValueKind::Value) => Look::Value(value.to_vec()),
-        Some(ValueKind::Deletion) => Look::Deleted,
-        None => Look::Unknown,
+        Some(ValueKind::Value) => LookupResult::Value(value.to_vec()),
+        Some(ValueKind::Deletion) => LookupResult::Deleted,
+        None => LookupResult::Unknown,
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn level_limit(level: usize) -> f64 {
 pub(crate) type Pointers = [Option<Vec<u8>>; LEVELS];
 
 /// Files of `level`, and those of the next level that overlap them and are merged with them.
-pub(crate) struct Picked {
+pub(crate) struct CompactionInputs {
     pub(crate) version: Arc<Version>,
     pub(crate) level: usize,
     /// Files of the level and of the next one.
@@ -31,11 +31,11 @@ pub(crate) struct Picked {
     pub(crate) manual: bool,
 }
 
-impl Picked {
+impl CompactionInputs {
     /// What a compaction of these files relies on. Were it wrong, an older entry could come to lie above a
     /// newer one, where gets find it first.
     fn check(&self) {
-        let Picked { version, level, inputs: [upper, lower], .. } = self;
+        let CompactionInputs { version, level, inputs: [upper, lower], .. } = self;
         assert!(
             lower.is_sorted_by(|f, g| key::compare(&f.largest, &g.smallest).is_lt()),
             "tables of the next level overlap"
@@ -103,7 +103,7 @@ pub(crate) fn pick(
     version: &Arc<Version>,
     pointers: &Pointers,
     max_file_size: u64,
-) -> Option<Picked> {
+) -> Option<CompactionInputs> {
     let (level, file) = if version.score >= 1.0 {
         let level = version.score_level;
         let files = &version.files[level];
@@ -137,7 +137,7 @@ pub(crate) fn pick_range(
     begin: Option<&[u8]>,
     end: Option<&[u8]>,
     max_file_size: u64,
-) -> Option<Picked> {
+) -> Option<CompactionInputs> {
     let mut inputs = overlapping(version, level, begin, end);
     if level > 0 {
         let mut sum = 0;
@@ -164,7 +164,7 @@ fn with_others(
     level: usize,
     mut inputs: Vec<File>,
     max_file_size: u64,
-) -> Picked {
+) -> CompactionInputs {
     assert!(level + 1 < LEVELS, "the last level is not compacted");
     add_boundary(&version.files[level], &mut inputs);
     let mut span = range(&inputs);
@@ -190,5 +190,12 @@ fn with_others(
         if level + 2 < LEVELS { user_overlap(version, level + 2, &bounds) } else { Vec::new() };
     let pointer = span.1;
     let version = version.clone();
-    Picked { version, level, inputs: [inputs, below], grandparents, pointer, manual: false }
+    CompactionInputs {
+        version,
+        level,
+        inputs: [inputs, below],
+        grandparents,
+        pointer,
+        manual: false,
+    }
 }

@@ -5,7 +5,7 @@
 //! one; a crash that also undoes creations, renames and removals since the last `sync_dir`.
 
 use super::memory::{MemoryVfs, SharedLock, locked};
-use super::{Appended, VFile, Vfs};
+use super::{AppendOutcome, VFile, Vfs};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
@@ -299,12 +299,12 @@ impl VFile for Handle {
         from: &dyn VFile,
         offset: u64,
         bytes: &[u8],
-    ) -> io::Result<Appended> {
+    ) -> io::Result<AppendOutcome> {
         if self.share(from, offset, bytes.len()).is_some() {
-            return Ok(Appended::Shared);
+            return Ok(AppendOutcome::Shared);
         }
         self.append(bytes)?;
-        Ok(Appended::Copied)
+        Ok(AppendOutcome::Copied)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

@@ -1,7 +1,7 @@
 //! Files in memory: for tests, and for runs that must not use a disk.
 
 use super::region::Region;
-use super::{Appended, VFile, Vfs};
+use super::{AppendOutcome, VFile, Vfs};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
@@ -200,10 +200,10 @@ impl VFile for Memory {
         from: &dyn VFile,
         offset: u64,
         bytes: &[u8],
-    ) -> io::Result<Appended> {
+    ) -> io::Result<AppendOutcome> {
         let Some(shares) = self.shares.clone() else {
             self.append(bytes)?;
-            return Ok(Appended::Copied);
+            return Ok(AppendOutcome::Copied);
         };
         let shared_data = (from as &dyn Any).downcast_ref::<Memory>().and_then(|from| {
             assert!(!Arc::ptr_eq(&from.content, &self.content), "a file shares with itself");
@@ -218,12 +218,12 @@ impl VFile for Memory {
         let Some(shared_data) = shared_data else {
             counts.copied += 1;
             self.append(bytes)?;
-            return Ok(Appended::Copied);
+            return Ok(AppendOutcome::Copied);
         };
         locked(&self.content).extend_from_slice(&shared_data);
         counts.calls += 1;
         counts.bytes += shared_data.len() as u64;
-        Ok(Appended::Shared)
+        Ok(AppendOutcome::Shared)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

@@ -107,7 +107,7 @@ pub trait Vfs: Send + Sync {
 
 /// How bytes that another file holds came into a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Appended {
+pub enum AppendOutcome {
     /// Both files now share the storage of these bytes: nothing was written.
     Shared,
     /// The bytes were written.
@@ -137,10 +137,10 @@ pub trait VFile: Any + Send + Sync {
         from: &dyn VFile,
         offset: u64,
         bytes: &[u8],
-    ) -> io::Result<Appended> {
+    ) -> io::Result<AppendOutcome> {
         let _ = (from, offset);
         self.append(bytes)?;
-        Ok(Appended::Copied)
+        Ok(AppendOutcome::Copied)
     }
 
     /// Fill `buffer` from `offset` on. Returns the number of bytes; it is smaller only at the end of the file.
@@ -209,7 +209,7 @@ impl Files {
     pub(crate) fn nowhere(&self, name: &str) -> Writer {
         let is_log = matches!(names::parse(name), Some(names::FileKind::Log(_)));
         debug_assert!(is_log, "{name}: only the log of a read-only store is nowhere");
-        let file = Box::new(read_only::Nowhere);
+        let file = Box::new(read_only::NullFile);
         Writer::new(file, self.describe(name))
     }
 
@@ -323,7 +323,7 @@ pub(crate) struct Writer {
     written: u64,
     /// Bytes of another file that are appended next; the buffer is then empty.
     run: Option<Run>,
-    reused: Reused,
+    reused: AppendCounts,
 }
 
 /// Neighbouring bytes of another file.
@@ -335,7 +335,7 @@ struct Run {
 
 /// Bytes appended by `Writer::append_shared`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reused {
+pub(crate) struct AppendCounts {
     pub(crate) shared: u64,
     pub(crate) copied: u64,
     /// Calls of the file layer.
@@ -344,7 +344,7 @@ pub(crate) struct Reused {
 
 impl Writer {
     fn new(file: Box<dyn VFile>, name: String) -> Writer {
-        let (buffer, reused) = (Vec::new(), Reused::default());
+        let (buffer, reused) = (Vec::new(), AppendCounts::default());
         Writer { file, name, buffer, written: 0, run: None, reused }
     }
 
@@ -395,7 +395,7 @@ impl Writer {
     }
 
     /// What `append_shared` did; all of it after `flush`.
-    pub(crate) fn reused(&self) -> Reused {
+    pub(crate) fn reused(&self) -> AppendCounts {
         self.reused
     }
 
@@ -410,8 +410,8 @@ impl Writer {
         if let Some(Run { from, offset, bytes }) = self.run.take() {
             let appended = self.file.append_shared(&*from, offset, &bytes);
             let count = match appended.map_err(|e| self.failed("append to", e))? {
-                Appended::Shared => &mut self.reused.shared,
-                Appended::Copied => &mut self.reused.copied,
+                AppendOutcome::Shared => &mut self.reused.shared,
+                AppendOutcome::Copied => &mut self.reused.copied,
             };
             *count += bytes.len() as u64;
             self.reused.calls += 1;

@@ -2,7 +2,7 @@
 
 use super::memory::{SharedLock, locked};
 use super::region::{Region, lock_file, share_range};
-use super::{Appended, VFile, Vfs};
+use super::{AppendOutcome, VFile, Vfs};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 /// A directory on disk.
 pub struct PosixVfs {
     folder: PathBuf,
-    go_on: Option<Box<GoOn>>,
+    go_on: Option<Box<ContinueCheck>>,
     /// Whether and how files share storage; None: they do not.
     reflinks: Option<Arc<Reflinks>>,
 }
@@ -42,7 +42,7 @@ impl Reflinks {
     }
 }
 
-type GoOn = dyn Fn() -> io::Result<()> + Send + Sync;
+type ContinueCheck = dyn Fn() -> io::Result<()> + Send + Sync;
 
 impl PosixVfs {
     /// The directory `folder`; it need not exist.
@@ -84,7 +84,7 @@ impl PosixVfs {
 impl Vfs for PosixVfs {
     fn create(&self, name: &str) -> io::Result<Box<dyn VFile>> {
         let file = File::create(self.path(name))?;
-        Ok(Box::new(Written { file, reflinks: self.reflinks.clone() }))
+        Ok(Box::new(WritableFile { file, reflinks: self.reflinks.clone() }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn VFile>> {
@@ -94,7 +94,7 @@ impl Vfs for PosixVfs {
         let region = Region::map(file.as_raw_fd(), length).ok().map(Arc::new);
         let mapped = region.as_ref().map_or(length, |region| region.len());
         assert_eq!(mapped, length, "a mapping has all of the file");
-        Ok(Arc::new(Opened { file, region }))
+        Ok(Arc::new(ReadableFile { file, region }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -225,12 +225,12 @@ impl Drop for Lock {
     }
 }
 
-struct Written {
+struct WritableFile {
     file: File,
     reflinks: Option<Arc<Reflinks>>,
 }
 
-impl VFile for Written {
+impl VFile for WritableFile {
     fn append(&mut self, data: &[u8]) -> io::Result<()> {
         self.file.write_all(data)
     }
@@ -240,8 +240,8 @@ impl VFile for Written {
         from: &dyn VFile,
         offset: u64,
         bytes: &[u8],
-    ) -> io::Result<Appended> {
-        let from = (from as &dyn Any).downcast_ref::<Opened>();
+    ) -> io::Result<AppendOutcome> {
+        let from = (from as &dyn Any).downcast_ref::<ReadableFile>();
         if let (Some(reflinks), Some(from)) = (&self.reflinks, from)
             && !bytes.is_empty()
             && !reflinks.are_refused()
@@ -251,14 +251,14 @@ impl VFile for Written {
             match share_range(to, (from.file.as_raw_fd(), offset), length) {
                 Ok(()) => {
                     self.file.seek(SeekFrom::Start(at + length))?;
-                    return Ok(Appended::Shared);
+                    return Ok(AppendOutcome::Shared);
                 }
                 // Nothing was shared: the bytes are written instead.
                 Err(error) => reflinks.failed(&error),
             }
         }
         self.append(bytes)?;
-        Ok(Appended::Copied)
+        Ok(AppendOutcome::Copied)
     }
 
     fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
@@ -274,12 +274,12 @@ impl VFile for Written {
     }
 }
 
-struct Opened {
+struct ReadableFile {
     file: File,
     region: Option<Arc<Region>>,
 }
 
-impl VFile for Opened {
+impl VFile for ReadableFile {
     fn append(&mut self, _: &[u8]) -> io::Result<()> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }

@@ -62,9 +62,9 @@ impl Vfs for ReadOnlyVfs {
 }
 
 /// The log of a store that takes no writes.
-pub(super) struct Nowhere;
+pub(super) struct NullFile;
 
-impl VFile for Nowhere {
+impl VFile for NullFile {
     fn append(&mut self, _: &[u8]) -> io::Result<()> {
         refused()
     }

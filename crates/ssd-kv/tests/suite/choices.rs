@@ -107,7 +107,12 @@ struct Choice {
 
 impl Choice {
     /// With the tables below, and with neighbours that add none of those, up to the size of 25 tables.
-    fn of(levels: &Levels, level: usize, mut upper: Vec<Table>, seen: &mut Seen) -> Choice {
+    fn of(
+        levels: &Levels,
+        level: usize,
+        mut upper: Vec<Table>,
+        seen: &mut DecisionCounts,
+    ) -> Choice {
         let mut lower = meeting(levels, level + 1, &span(&upper));
         if !lower.is_empty() {
             let more = meeting(levels, level, &span(&[upper.clone(), lower.clone()].concat()));
@@ -143,7 +148,7 @@ struct Request {
 
 /// How often the rules decided.
 #[derive(Default, Debug)]
-struct Seen {
+struct DecisionCounts {
     levels: [u32; 3],
     moves: u32,
     refused_moves: u32,
@@ -164,7 +169,7 @@ struct Twin {
     /// For each level: compactions, bytes read and written.
     done: [(u64, u64, u64); 7],
     moved: u64,
-    seen: Seen,
+    seen: DecisionCounts,
 }
 
 impl Twin {
@@ -438,7 +443,7 @@ fn tables_are_chosen_as_leveldb_does() {
         run(seed, &mut twin);
         seen.push(twin.seen);
     }
-    let all = |count: fn(&Seen) -> u32| seen.iter().map(count).sum::<u32>();
+    let all = |count: fn(&DecisionCounts) -> u32| seen.iter().map(count).sum::<u32>();
     let counts = [
         all(|s| s.levels[0]),
         all(|s| s.levels[1]),

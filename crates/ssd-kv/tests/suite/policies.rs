@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
-struct Seen {
+struct EventLog {
     events: Vec<(InputBlock, BlockEvent)>,
 }
 
 /// Notes all events.
 #[derive(Clone, Default)]
-struct Watcher(Arc<Mutex<Seen>>);
+struct Watcher(Arc<Mutex<EventLog>>);
 
 impl Policy for Watcher {
     fn watches(&self) -> bool {

@@ -270,9 +270,9 @@ impl<P: Policy> Policy for Watcher<P> {
 }
 
 /// Records the budget that a policy may count on.
-struct Budgeted(Retention, Arc<std::sync::Mutex<Vec<u64>>>);
+struct BudgetRecorder(Retention, Arc<std::sync::Mutex<Vec<u64>>>);
 
-impl Policy for Budgeted {
+impl Policy for BudgetRecorder {
     fn cut_before(&mut self, open: &OpenBlock<'_>) -> bool {
         self.0.cut_before(open)
     }
@@ -299,8 +299,10 @@ impl Policy for Budgeted {
 #[test]
 fn the_bytes_of_the_open_table_count_for_the_budget() {
     let noted = Arc::default();
-    let policy =
-        Budgeted(Retention::new(Pages::new(4096, 1)).with_space_budget(50), Arc::clone(&noted));
+    let policy = BudgetRecorder(
+        Retention::new(Pages::new(4096, 1)).with_space_budget(50),
+        Arc::clone(&noted),
+    );
     let db = filled(&MemoryVfs::new(), Box::new(policy), &options(None), 4000);
     let noted = noted.lock().expect("no panic");
     assert!(noted.is_sorted(), "a budget shrinks");
@@ -336,8 +338,8 @@ fn what_is_written_is_built_taken_over_or_padding() {
 fn the_state_machine_follows_the_events() {
     let layout = Pages::new(4096, 1);
     let seen = |policy: fn(Pages) -> Box<dyn Policy>, noted: &Arc<_>| {
-        struct Boxed(Box<dyn Policy>);
-        impl Policy for Boxed {
+        struct BoxedPolicy(Box<dyn Policy>);
+        impl Policy for BoxedPolicy {
             fn cut_before(&mut self, open: &OpenBlock<'_>) -> bool {
                 self.0.cut_before(open)
             }
@@ -354,7 +356,7 @@ fn the_state_machine_follows_the_events() {
                 self.0.reuse(block, open)
             }
         }
-        let policy = Watcher(Boxed(policy(layout)), Arc::clone(noted));
+        let policy = Watcher(BoxedPolicy(policy(layout)), Arc::clone(noted));
         filled(&MemoryVfs::new(), Box::new(policy), &options(None), 992)
     };
     let (plain, base) = (Arc::default(), Arc::default());
@@ -390,8 +392,8 @@ fn the_state_machine_follows_the_events() {
 /// A policy that declines every block gets the tables of a store without reuse.
 #[test]
 fn a_policy_that_declines_changes_nothing() {
-    struct Declines(Pages);
-    impl Policy for Declines {
+    struct DecliningPolicy(Pages);
+    impl Policy for DecliningPolicy {
         fn cut_before(&mut self, open: &OpenBlock<'_>) -> bool {
             self.0.cut_before(open)
         }
@@ -408,7 +410,7 @@ fn a_policy_that_declines_changes_nothing() {
     let layout = Pages::new(4096, 2);
     let (plain, declined) = (MemoryVfs::new(), MemoryVfs::sharing());
     drop(filled(&plain, Box::new(layout), &options(Some(10)), 256));
-    let db = filled(&declined, Box::new(Declines(layout)), &options(Some(10)), 256);
+    let db = filled(&declined, Box::new(DecliningPolicy(layout)), &options(Some(10)), 256);
     let reuse = sum(&db);
     assert_eq!((reuse.reused_blocks, reuse.lost_declined), (0, reuse.unchanged_blocks));
     drop(db);

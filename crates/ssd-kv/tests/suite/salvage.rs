@@ -2,7 +2,7 @@
 
 use crate::rig::{CHECKED, Map, option_sets, pairs};
 use ssd_kv::vfs::{MemoryVfs, PosixVfs};
-use ssd_kv::{Background, Db, Options, Repaired, WriteBatch, repair};
+use ssd_kv::{Background, Db, Options, RepairResult, WriteBatch, repair};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,7 +26,7 @@ fn logged(batches: &[Vec<(Vec<u8>, Vec<u8>)>]) -> (Directory, String) {
     (files, log)
 }
 
-fn repaired(files: Directory, options: &Options) -> (Repaired, Map) {
+fn repaired(files: Directory, options: &Options) -> (RepairResult, Map) {
     let vfs = Arc::new(MemoryVfs::of(files));
     let report = repair(vfs.clone(), options).expect("repaired");
     let db = Db::open(vfs, options.clone()).expect("it opens");

@@ -25,16 +25,16 @@ const BYTES_IN_VAIN: usize = 128;
 /// A position between the pairs of a range of a store, and which parts of them it returns.
 #[pyclass(frozen, module = "ssdlab._core")]
 pub(crate) struct KvIter {
-    ahead: Mutex<Option<Ahead>>,
+    ahead: Mutex<Option<BufferedWalk>>,
     store: Shared,
-    shown: Shown,
+    shown: SelectedParts,
     reverse: bool,
     under: Vec<u8>,
 }
 
 /// Which parts of a pair are returned.
 #[derive(Clone, Copy)]
-struct Shown {
+struct SelectedParts {
     key: bool,
     value: bool,
 }
@@ -46,7 +46,7 @@ struct Parts {
 }
 
 /// A walk that is some pairs ahead of its user.
-struct Ahead {
+struct BufferedWalk {
     walk: Walk,
     /// Pairs that the walk has passed and the user has not, the next one first.
     ready: VecDeque<Parts>,
@@ -64,7 +64,7 @@ struct Ahead {
     failed: Option<Error>,
 }
 
-impl Ahead {
+impl BufferedWalk {
     fn note_seek(&mut self) {
         let count = self.read - self.ready.len();
         self.expected = count.min(self.pairs_taken);
@@ -99,7 +99,7 @@ impl Ahead {
     fn fetch(
         &mut self,
         py: Python<'_>,
-        (shown, under): (Shown, usize),
+        (shown, under): (SelectedParts, usize),
         forward: bool,
     ) -> Result<(), Error> {
         if forward != self.forward {
@@ -157,7 +157,7 @@ impl Ahead {
 
 impl KvIter {
     /// Lock it for this thread, open, with its open store.
-    fn lock_ahead(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Ahead>>> {
+    fn lock_ahead(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<BufferedWalk>>> {
         check_open(&self.store)?;
         let ahead = loop {
             match self.ahead.try_lock() {
@@ -197,7 +197,7 @@ impl KvIter {
         })
     }
 
-    fn fill(&self, py: Python<'_>, ahead: &mut Ahead, forward: bool) -> PyResult<()> {
+    fn fill(&self, py: Python<'_>, ahead: &mut BufferedWalk, forward: bool) -> PyResult<()> {
         // Once a store is closed, another one may change its files.
         let _store = self.open_store(py)?;
         if ahead.failed.is_none()
@@ -283,8 +283,8 @@ impl KvIter {
         let (read, pairs_taken, expected) = (0, 0, 0);
         let forward = !reverse;
         let ahead =
-            Ahead { walk, ready, first, forward, read, pairs_taken, expected, failed: None };
-        let (ahead, shown) = (Mutex::new(Some(ahead)), Shown { key, value });
+            BufferedWalk { walk, ready, first, forward, read, pairs_taken, expected, failed: None };
+        let (ahead, shown) = (Mutex::new(Some(ahead)), SelectedParts { key, value });
         Ok(KvIter { ahead, store: shared, shown, reverse, under })
     }
 

@@ -7,12 +7,12 @@ use ssd_kv::{DbIter, Error, LockedIter};
 enum WalkPosition {
     /// Before the first pair of the range, wherever the iterator is.
     Start,
-    /// Behind the last pair of the range, likewise.
+    /// After the last pair of the range, likewise.
     End,
     /// Before the pair of the iterator.
     Before,
-    /// Behind the pair of the iterator.
-    Behind,
+    /// After the pair of the iterator.
+    After,
 }
 
 /// The sortable forms of the first key of a range and of the first key behind it; `None` for no bound.
@@ -104,14 +104,14 @@ impl<'a> LockedWalk<'a> {
             (WalkPosition::Start, Some(first)) => self.iter.seek_sortable(first)?,
             (WalkPosition::Start, None) => self.iter.seek_to_first()?,
             (WalkPosition::Before, _) => {}
-            (WalkPosition::Behind, _) => self.iter.next()?,
+            (WalkPosition::After, _) => self.iter.next()?,
         }
         if !self.iter.valid() {
             *self.position = WalkPosition::End;
             return Ok(false);
         }
         let inside = self.bounds.1.as_deref().is_none_or(|end| self.iter.sortable_key() < end);
-        *self.position = if inside { WalkPosition::Behind } else { WalkPosition::Before };
+        *self.position = if inside { WalkPosition::After } else { WalkPosition::Before };
         Ok(inside)
     }
 
@@ -124,14 +124,14 @@ impl<'a> LockedWalk<'a> {
             }
             (WalkPosition::End, None) => self.iter.seek_to_last()?,
             (WalkPosition::Before, _) => self.iter.prev()?,
-            (WalkPosition::Behind, _) => {}
+            (WalkPosition::After, _) => {}
         }
         if !self.iter.valid() {
             *self.position = WalkPosition::Start;
             return Ok(false);
         }
         let inside = self.bounds.0.as_deref().is_none_or(|first| self.iter.sortable_key() >= first);
-        *self.position = if inside { WalkPosition::Before } else { WalkPosition::Behind };
+        *self.position = if inside { WalkPosition::Before } else { WalkPosition::After };
         Ok(inside)
     }
 

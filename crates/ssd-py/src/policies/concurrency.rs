@@ -2,18 +2,18 @@
 
 use super::hooks::{Object, asked};
 use super::views::ConcurrencyView;
-use super::{Given, Refusal, integer};
+use super::{PyPolicy, Refusal, integer};
 use pyo3::prelude::*;
 use ssd_core::ftl::gc::concurrency::DeviceView;
 
 /// A concurrency rule in Python.
 pub(super) struct Concurrency {
-    policy: Given,
+    policy: PyPolicy,
     rng: Py<PyAny>,
 }
 
 impl Concurrency {
-    pub(super) fn new(policy: Given, rng: Py<PyAny>) -> Concurrency {
+    pub(super) fn new(policy: PyPolicy, rng: Py<PyAny>) -> Concurrency {
         Concurrency { policy, rng }
     }
 }
@@ -37,7 +37,7 @@ impl Concurrency {
 }
 
 impl Object for Concurrency {
-    fn object(&self) -> (&Given, &Py<PyAny>) {
+    fn object(&self) -> (&PyPolicy, &Py<PyAny>) {
         (&self.policy, &self.rng)
     }
 }

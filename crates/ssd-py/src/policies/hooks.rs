@@ -5,13 +5,13 @@
 //! there is one and its answer can be checked by its type; otherwise it has its default. So a new hook reaches Python
 //! without an edit here; one that names blocks or pools needs a method that checks them.
 
-use super::{Given, Refusal, integer, shown};
+use super::{PyPolicy, Refusal, integer, shown};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
 use ssd_core::ftl::blocks::BlockTable;
-use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
+use ssd_core::ftl::gc::concurrency::{DeviceView, LimitUnit};
 use ssd_core::ftl::gc::trigger::SpaceView;
-use ssd_core::ftl::separation::{Among, ClassBlocks, Collected};
+use ssd_core::ftl::separation::{ClassBlocks, CollectedBlock, VictimScope};
 use ssd_core::rng::Stream;
 use ssd_core::units::{BlockId, Lpn, Nanos, PoolId};
 
@@ -55,9 +55,9 @@ macro_rules! left_out {
 left_out!(
     &BlockTable,
     &mut dyn Iterator<Item = PoolId>,
-    &Collected,
+    &CollectedBlock,
     &[ClassBlocks],
-    Among,
+    VictimScope,
     &mut Vec<u8>,
     &mut &[u8],
     &mut Stream
@@ -114,12 +114,12 @@ impl Answer for Option<Nanos> {
     }
 }
 
-impl Answer for Counted {
-    fn of(hook: &str, answer: &Bound<'_, PyAny>) -> Result<Counted, Refusal> {
+impl Answer for LimitUnit {
+    fn of(hook: &str, answer: &Bound<'_, PyAny>) -> Result<LimitUnit, Refusal> {
         match answer.extract::<String>().as_deref() {
-            Ok("pools") => Ok(Counted::Pools),
-            Ok("channels") => Ok(Counted::Channels),
-            Ok("members") => Ok(Counted::Members),
+            Ok("pools") => Ok(LimitUnit::Pools),
+            Ok("channels") => Ok(LimitUnit::Channels),
+            Ok("members") => Ok(LimitUnit::Members),
             _ => {
                 let value = shown(answer);
                 let expected = "expected \"pools\", \"channels\" or \"members\"";
@@ -149,13 +149,13 @@ unchecked!(
     Option<u32>,
     Vec<BlockId>,
     Vec<ClassBlocks>,
-    Among,
+    VictimScope,
     Result<(), String>
 );
 
 /// The answer of the object to `hook`, if it has a method of that name and has not failed.
 pub(super) fn ask<T: Answer>(
-    policy: &Given,
+    policy: &PyPolicy,
     rng: &Py<PyAny>,
     hook: &'static str,
     arguments: &[&dyn Argument],
@@ -255,10 +255,10 @@ pub(super) use asked;
 /// The types in the declarations of the hooks, by their names in the core.
 pub(super) mod types {
     pub(in crate::policies) use ssd_core::ftl::blocks::BlockTable;
-    pub(in crate::policies) use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
+    pub(in crate::policies) use ssd_core::ftl::gc::concurrency::{DeviceView, LimitUnit};
     pub(in crate::policies) use ssd_core::ftl::gc::trigger::SpaceView;
     pub(in crate::policies) use ssd_core::ftl::separation::{
-        Among, ClassBlocks, Classes, Collected, Copied, Written,
+        ClassBlocks, Classes, CollectedBlock, PageCopy, PageWrite, VictimScope,
     };
     pub(in crate::policies) use ssd_core::rng::Stream;
     pub(in crate::policies) use ssd_core::units::*;
@@ -267,5 +267,5 @@ pub(super) mod types {
 /// A wrapper around a Python object.
 pub(super) trait Object {
     /// The object, and its own random numbers.
-    fn object(&self) -> (&Given, &Py<PyAny>);
+    fn object(&self) -> (&PyPolicy, &Py<PyAny>);
 }

@@ -23,7 +23,7 @@ use ssd_core::ftl::gc::concurrency::ConcurrencyPolicy;
 use ssd_core::ftl::gc::trigger::TriggerPolicy;
 use ssd_core::ftl::gc::victim::VictimPolicy;
 use ssd_core::ftl::place::{Layout, PlacementPolicy};
-use ssd_core::ftl::plugs::{Fault, Outside, Plugs};
+use ssd_core::ftl::plugs::{Fault, Plugs, PolicyFactory};
 use ssd_core::ftl::separation::{Ground, SeparationPolicy};
 use ssd_core::nand::geometry::Geometry;
 use ssd_core::units::PoolId;
@@ -87,9 +87,9 @@ impl DeviceInfo {
 
 /// What went wrong, shared by the policies of a run: the first fault counts.
 #[derive(Default)]
-struct Trouble(Mutex<(Option<Fault>, Option<PyErr>)>);
+struct FirstFault(Mutex<(Option<Fault>, Option<PyErr>)>);
 
-impl Trouble {
+impl FirstFault {
     fn keep(&self, fault: Fault, error: Option<PyErr>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.0.is_none() {
@@ -112,18 +112,18 @@ enum Refusal {
 
 /// One policy and what its hooks need.
 #[derive(Clone)]
-struct Given {
+struct PyPolicy {
     object: Arc<Py<PyAny>>,
     /// Module and class.
     name: String,
     /// What it is, for messages.
     role: &'static str,
-    trouble: Arc<Trouble>,
+    trouble: Arc<FirstFault>,
     /// Hooks that were looked up, and whether the object has them.
     hooks: Arc<Mutex<BTreeMap<&'static str, bool>>>,
 }
 
-impl Given {
+impl PyPolicy {
     /// Call the policy, unless a policy has failed before; a refusal becomes the fault of this policy.
     fn ask<T>(
         &self,
@@ -172,7 +172,7 @@ impl Given {
         Python::attach(|py| self.object.bind(py).hasattr(method)).unwrap_or(false)
     }
 
-    /// As [`Given::has`], for a hook that is called often: looked up once.
+    /// As [`PyPolicy::has`], for a hook that is called often: looked up once.
     fn answers(&self, hook: &'static str) -> bool {
         let hooks = || self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
         let before = hooks().get(hook).copied();
@@ -214,14 +214,14 @@ fn integer(method: &str, answer: &Bound<'_, PyAny>, expected: &str) -> Result<i6
 }
 
 /// A policy from Python: the key of the configuration that it replaces, the object, its name.
-pub(crate) type Said = (String, Py<PyAny>, String);
+pub(crate) type PolicyArgument = (String, Py<PyAny>, String);
 
 /// The policies that a run takes from Python.
 pub(crate) struct Policies {
-    policies: BTreeMap<&'static str, Given>,
+    policies: BTreeMap<&'static str, PyPolicy>,
     device: Py<DeviceInfo>,
     seed: u64,
-    trouble: Arc<Trouble>,
+    trouble: Arc<FirstFault>,
     /// A machine has begun.
     begun: AtomicBool,
 }
@@ -240,7 +240,7 @@ impl Policies {
     pub(crate) fn plugs(
         py: Python<'_>,
         config: &Config,
-        arguments: Vec<Said>,
+        arguments: Vec<PolicyArgument>,
     ) -> PyResult<(Option<Arc<Policies>>, Plugs)> {
         if arguments.is_empty() {
             return Ok((None, Plugs::default()));
@@ -254,15 +254,15 @@ impl Policies {
         Ok((Some(policies.clone()), Plugs::new(policies)))
     }
 
-    fn new(py: Python<'_>, config: &Config, arguments: Vec<Said>) -> PyResult<Policies> {
-        let trouble = Arc::new(Trouble::default());
+    fn new(py: Python<'_>, config: &Config, arguments: Vec<PolicyArgument>) -> PyResult<Policies> {
+        let trouble = Arc::new(FirstFault::default());
         let role = |role_key: &str| ROLES.into_iter().find(|(key, _)| *key == role_key);
         let policies = arguments
             .into_iter()
             .filter_map(|(key, object, name)| {
                 let (key, role) = role(&key)?;
                 let (object, trouble) = (Arc::new(object), trouble.clone());
-                Some((key, Given { object, name, role, trouble, hooks: Arc::default() }))
+                Some((key, PyPolicy { object, name, role, trouble, hooks: Arc::default() }))
             })
             .collect();
         let device = Py::new(py, DeviceInfo::new(config))?;
@@ -276,7 +276,7 @@ impl Policies {
     }
 
     /// The policy that replaces the one of `key`, with its random numbers.
-    fn policy_of(&self, key: &'static str) -> Option<(Given, Py<PyAny>)> {
+    fn policy_of(&self, key: &'static str) -> Option<(PyPolicy, Py<PyAny>)> {
         let policy = self.policies.get(key)?;
         let stream = ROLES.iter().position(|(k, _)| *k == key)? as u64;
         let random = policy.random(self.seed, stream);
@@ -284,9 +284,9 @@ impl Policies {
     }
 }
 
-impl Outside for Policies {
+impl PolicyFactory for Policies {
     fn begin(&self) {
-        let mut started: Vec<&Given> = Vec::new();
+        let mut started: Vec<&PyPolicy> = Vec::new();
         if self.begun.swap(true, Ordering::Relaxed) {
             // What a separation policy knows of pages stays with the device.
             started.extend(self.policies.get("alloc.separation"));

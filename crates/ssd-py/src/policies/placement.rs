@@ -1,7 +1,7 @@
 //! Placements in Python, and which answers are allowed.
 
 use super::hooks::{Object, asked};
-use super::{Given, Refusal, integer};
+use super::{PyPolicy, Refusal, integer};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use ssd_core::ftl::place::Planes;
@@ -9,13 +9,13 @@ use ssd_core::units::{Lpn, PlaneId};
 
 /// A placement in Python.
 pub(super) struct Placement {
-    policy: Given,
+    policy: PyPolicy,
     rng: Py<PyAny>,
     planes: u32,
 }
 
 impl Placement {
-    pub(super) fn new(policy: Given, rng: Py<PyAny>, planes: u32) -> Placement {
+    pub(super) fn new(policy: PyPolicy, rng: Py<PyAny>, planes: u32) -> Placement {
         Placement { policy, rng, planes }
     }
 }
@@ -37,7 +37,7 @@ impl Placement {
 }
 
 impl Object for Placement {
-    fn object(&self) -> (&Given, &Py<PyAny>) {
+    fn object(&self) -> (&PyPolicy, &Py<PyAny>) {
         (&self.policy, &self.rng)
     }
 }

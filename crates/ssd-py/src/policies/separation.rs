@@ -1,22 +1,24 @@
 //! Separation policies in Python, and which answers are allowed.
 
 use super::hooks::{Object, asked};
-use super::{ClassView, Given, Refusal, integer, shown};
+use super::{ClassView, PyPolicy, Refusal, integer, shown};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use ssd_core::ftl::separation::{Among, ClassBlocks, Classes, Collected, Copied, Ground, Written};
+use ssd_core::ftl::separation::{
+    ClassBlocks, Classes, CollectedBlock, Ground, PageCopy, PageWrite, VictimScope,
+};
 use ssd_core::units::PoolId;
 
 /// A separation policy in Python.
 pub(super) struct Separation {
-    policy: Given,
+    policy: PyPolicy,
     rng: Py<PyAny>,
     classes: Classes,
 }
 
 impl Separation {
     /// A policy that has stated its number of classes; if that is not allowed, with two, which are never used.
-    pub(super) fn new(policy: Given, rng: Py<PyAny>, ground: &Ground) -> Separation {
+    pub(super) fn new(policy: PyPolicy, rng: Py<PyAny>, ground: &Ground) -> Separation {
         let answer = policy.ask(None, |py| {
             let number = |name: &'static str, least: u32, most: u32| {
                 let raised = |error| Refusal::Raised(name, error);
@@ -53,19 +55,19 @@ impl Separation {
         answer.unwrap_or(least)
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         let (replaces, age) =
             (page.replaces.and_then(|old| old.class), page.replaces.map(|old| old.age));
         let arguments = (page.lpn.0, page.stream, page.pages, replaces, age, page.clock);
         self.class("of_write", 0, |py| self.policy.call(py, "of_write", arguments))
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         let arguments = (page.lpn.0, page.class, page.clock);
         self.class("of_copy", self.classes.host, |py| self.policy.call(py, "of_copy", arguments))
     }
 
-    fn on_collect(&mut self, block: &Collected) {
+    fn on_collect(&mut self, block: &CollectedBlock) {
         if self.policy.answers("on_collect") {
             let arguments = (block.class, block.valid, block.opened, block.clock);
             self.policy.ask(None, |py| self.policy.call(py, "on_collect", arguments).map(|_| ()));
@@ -86,13 +88,13 @@ impl Separation {
     }
 
     /// `None`, a class, or `("oldest", class)`.
-    fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> Among {
+    fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> VictimScope {
         let method = "victim_among";
         let choice = self.policy.ask(Some(pool), |py| {
             let views: Vec<ClassView> = classes.iter().map(ClassView::new).collect();
             let answer = self.policy.call(py, method, (pool.0, views))?;
             if answer.is_none() {
-                return Ok(Among::All);
+                return Ok(VictimScope::All);
             }
             let wrong = || {
                 let text = shown(&answer);
@@ -103,14 +105,14 @@ impl Separation {
                 self.inside(method, integer(method, class, "a class").map_err(|_| wrong())?, 0)
             };
             let Ok(pair) = answer.cast::<PyTuple>() else {
-                return Ok(Among::Class(class(&answer)?));
+                return Ok(VictimScope::Class(class(&answer)?));
             };
             let oldest = pair.len() == 2
                 && pair.get_item(0).is_ok_and(|word| word.eq("oldest").unwrap_or(false));
             let second = pair.get_item(1).ok().filter(|_| oldest).ok_or_else(wrong)?;
-            Ok(Among::Oldest(class(&second)?))
+            Ok(VictimScope::Oldest(class(&second)?))
         });
-        choice.unwrap_or(Among::All)
+        choice.unwrap_or(VictimScope::All)
     }
 
     /// What `save()` of the object returns, with its length; nothing without that method.
@@ -158,7 +160,7 @@ impl Separation {
 }
 
 impl Object for Separation {
-    fn object(&self) -> (&Given, &Py<PyAny>) {
+    fn object(&self) -> (&PyPolicy, &Py<PyAny>) {
         (&self.policy, &self.rng)
     }
 }

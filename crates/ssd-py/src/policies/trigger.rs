@@ -2,14 +2,14 @@
 
 use super::hooks::{Answer, Object, asked};
 use super::views::TriggerView;
-use super::{Given, Refusal};
+use super::{PyPolicy, Refusal};
 use pyo3::prelude::*;
 use ssd_core::ftl::gc::trigger::SpaceView;
 use ssd_core::units::Nanos;
 
 /// A trigger in Python.
 pub(super) struct Trigger {
-    policy: Given,
+    policy: PyPolicy,
     rng: Py<PyAny>,
     has_urgent: bool,
     watches_pages: bool,
@@ -19,7 +19,7 @@ pub(super) struct Trigger {
 }
 
 impl Trigger {
-    pub(super) fn new(policy: Given, rng: Py<PyAny>) -> Trigger {
+    pub(super) fn new(policy: PyPolicy, rng: Py<PyAny>) -> Trigger {
         let answer = policy.ask(None, |py| {
             let attribute = |name: &'static str| -> Result<Option<Bound<'_, PyAny>>, Refusal> {
                 let value = policy.object.bind(py).getattr_opt(name);
@@ -92,7 +92,7 @@ impl Trigger {
 }
 
 impl Object for Trigger {
-    fn object(&self) -> (&Given, &Py<PyAny>) {
+    fn object(&self) -> (&PyPolicy, &Py<PyAny>) {
         (&self.policy, &self.rng)
     }
 }

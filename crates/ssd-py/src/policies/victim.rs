@@ -1,7 +1,7 @@
 //! Victim policies: what they see, and what may be a victim.
 
 use super::hooks::{Object, asked};
-use super::{Given, Refusal, integer, shown};
+use super::{PyPolicy, Refusal, integer, shown};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -124,7 +124,7 @@ impl VictimView {
 
 /// A victim policy in Python, with the ages that its view contains.
 pub(super) struct Victim {
-    policy: Given,
+    policy: PyPolicy,
     rng: Py<PyAny>,
     /// Whether it scores the candidates instead of naming one.
     scores: bool,
@@ -138,7 +138,7 @@ pub(super) struct Victim {
 }
 
 impl Victim {
-    pub(super) fn new(policy: Given, rng: Py<PyAny>, table: &BlockTable) -> Victim {
+    pub(super) fn new(policy: PyPolicy, rng: Py<PyAny>, table: &BlockTable) -> Victim {
         Victim {
             scores: policy.has("score"),
             policy,
@@ -373,7 +373,7 @@ impl Victim {
 }
 
 impl Object for Victim {
-    fn object(&self) -> (&Given, &Py<PyAny>) {
+    fn object(&self) -> (&PyPolicy, &Py<PyAny>) {
         (&self.policy, &self.rng)
     }
 }

@@ -12,7 +12,7 @@ const WATCH_EVERY: u64 = 4096;
 
 /// How far a call runs.
 #[derive(Clone, Copy)]
-pub(super) enum Until {
+pub(super) enum StopCondition {
     /// Nothing is left to do.
     Idle,
     /// This time.
@@ -21,12 +21,12 @@ pub(super) enum Until {
     Completion(Option<Nanos>),
 }
 
-impl Until {
+impl StopCondition {
     /// The time through which the call runs at most.
     fn end(self) -> Nanos {
         match self {
-            Until::Idle | Until::Completion(None) => Nanos::NEVER,
-            Until::Time(end) | Until::Completion(Some(end)) => end,
+            StopCondition::Idle | StopCondition::Completion(None) => Nanos::NEVER,
+            StopCondition::Time(end) | StopCondition::Completion(Some(end)) => end,
         }
     }
 }
@@ -42,7 +42,7 @@ impl PushDriver {
         caller: &mut dyn Caller,
     ) -> Result<Vec<RequestRecord>, PushError> {
         self.check_on()?;
-        self.advance(Until::Idle, caller)?;
+        self.advance(StopCondition::Idle, caller)?;
         Ok(self.completions())
     }
 
@@ -58,7 +58,7 @@ impl PushDriver {
     ) -> Result<Vec<RequestRecord>, PushError> {
         self.check_on()?;
         self.check_ahead("a run until", end)?;
-        self.advance(Until::Time(end), caller)?;
+        self.advance(StopCondition::Time(end), caller)?;
         Ok(self.completions())
     }
 
@@ -80,7 +80,7 @@ impl PushDriver {
         if !completed.is_empty() || (limit.is_none() && self.ssd().outstanding() == 0) {
             return Ok(completed);
         }
-        self.advance(Until::Completion(limit), caller)?;
+        self.advance(StopCondition::Completion(limit), caller)?;
         Ok(self.completions())
     }
 
@@ -116,7 +116,7 @@ impl PushDriver {
     /// Run instant by instant as far as `until`. Time passes up to a given time even if nothing happens.
     pub(super) fn advance(
         &mut self,
-        until: Until,
+        until: StopCondition,
         caller: &mut dyn Caller,
     ) -> Result<(), PushError> {
         match self.step_through(until, caller) {
@@ -129,7 +129,7 @@ impl PushDriver {
     /// The loop of [`PushDriver::advance`]; `Break` if the caller ended it.
     fn step_through(
         &mut self,
-        until: Until,
+        until: StopCondition,
         caller: &mut dyn Caller,
     ) -> Result<ControlFlow<()>, DeviceError> {
         let end = until.end();
@@ -154,7 +154,7 @@ impl PushDriver {
             for completion in done.drain(..) {
                 ssd.take_data(completion.id);
             }
-            if completed && matches!(until, Until::Completion(_)) {
+            if completed && matches!(until, StopCondition::Completion(_)) {
                 break;
             }
             self.instants += 1;

@@ -4,7 +4,7 @@ use ssd_core::config::{Input, load};
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::host::request::Op;
 use ssd_run::{
-    Caller, Ending, Finished, PushDriver, PushError, Setup, Stage, Submission, Unattended, run,
+    Caller, Ending, FinishedRun, PushDriver, PushError, Setup, Stage, Submission, Unattended, run,
 };
 use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;
@@ -29,14 +29,14 @@ fn config(sets: &[(&str, &str)]) -> RunConfig {
     load(&Input { sets, ..Input::default() }).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-fn ran(sets: &[(&str, &str)], caller: &mut dyn Caller) -> Finished {
+fn ran(sets: &[(&str, &str)], caller: &mut dyn Caller) -> FinishedRun {
     run(config(sets), Setup::default(), caller).expect("it is composed").finished
 }
 
 #[test]
 fn a_run_may_go_on_until_its_rebuild_has_ended() {
     let spare = ("raid.spares", "1");
-    let warned = |done: &Finished| {
+    let warned = |done: &FinishedRun| {
         let warnings = done.report.warnings.join("; ");
         warnings.contains("the run ended degraded").then_some(warnings)
     };
@@ -44,7 +44,7 @@ fn a_run_may_go_on_until_its_rebuild_has_ended() {
     assert!(warned(&early).is_some_and(|w| w.contains("raid.until_rebuilt = true")));
     let done = ran(&[spare, ("raid.until_rebuilt", "true")], &mut Unattended);
     assert_eq!((&done.ending, warned(&done)), (&Ending::Completed, None));
-    let failure = |done: &Finished| {
+    let failure = |done: &FinishedRun| {
         done.report.raid.clone().and_then(|raid| raid.failure).expect("a chip has failed")
     };
     let (before, after) = (failure(&early), failure(&done));
@@ -67,7 +67,7 @@ fn without_a_failure_or_a_spare_nothing_is_waited_for() {
     let until = ran(&[late[0], late[1], ("raid.until_rebuilt", "true")], &mut Unattended);
     assert_eq!(done.report.time.simulated, until.report.time.simulated);
     // A failure that never comes answers nothing, and the run says so.
-    let warned = |done: &Finished| {
+    let warned = |done: &FinishedRun| {
         done.report
             .warnings
             .iter()
@@ -90,9 +90,9 @@ fn without_a_failure_or_a_spare_nothing_is_waited_for() {
 }
 
 /// Ends a run that has completed all its requests.
-struct Impatient;
+struct StopAfterRequests;
 
-impl Caller for Impatient {
+impl Caller for StopAfterRequests {
     fn progress(&mut self, stage: Stage, done: u64, total: Option<u64>) -> ControlFlow<()> {
         if stage == Stage::Workload && total == Some(done) {
             return ControlFlow::Break(());
@@ -105,7 +105,7 @@ impl Caller for Impatient {
 fn the_wait_for_a_rebuild_can_be_interrupted() {
     let sets = [("raid.spares", "1"), ("raid.until_rebuilt", "true"), ("raid.rebuild_window", "1")];
     let large = [("device.blocks_per_plane", "256"), sets[0], sets[1], sets[2]];
-    let done = ran(&large, &mut Impatient);
+    let done = ran(&large, &mut StopAfterRequests);
     assert_eq!(done.ending, Ending::Interrupted);
     let failure = done.report.raid.and_then(|raid| raid.failure).expect("it has failed");
     assert!(failure.pages_rebuilt > 0 && failure.pages_left > 0, "{}", failure.pages_rebuilt);

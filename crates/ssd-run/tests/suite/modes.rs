@@ -11,19 +11,19 @@ use ssd_core::metrics::report::Report;
 use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
-use ssd_run::{Circumstances, Ending, Finished, PullDriver, Unattended};
+use ssd_run::{Circumstances, Ending, FinishedRun, PullDriver, Unattended};
 use ssd_trace::config::RunConfig;
 
 /// Reads, writes and TRIMs of one to three pages, mostly of the first tenth, spaced so that each finds an idle device.
 /// Reads at the end.
-struct Apart {
+struct SpacedRequests {
     rng: Stream,
     user: u64,
     sent: u64,
     all: u64,
 }
 
-impl Source for Apart {
+impl Source for SpacedRequests {
     fn expected(&self) -> Option<u64> {
         Some(self.all)
     }
@@ -61,11 +61,11 @@ fn config(hard: u64) -> RunConfig {
     RunConfig { kernel: c, ..RunConfig::default() }
 }
 
-fn finished(c: &RunConfig, mode: Mode) -> Finished {
+fn finished(c: &RunConfig, mode: Mode) -> FinishedRun {
     let mut c = c.clone();
     c.run.mode = mode;
     let user = u64::from(c.device.user_pages);
-    let mut source = Apart { rng: Stream::new(3, "apart"), user, sent: 0, all: 6000 };
+    let mut source = SpacedRequests { rng: Stream::new(3, "apart"), user, sent: 0, all: 6000 };
     let circumstances = &Circumstances::default();
     PullDriver { config: &c, circumstances, caller: &mut Unattended, log: None }.run(&mut source)
 }

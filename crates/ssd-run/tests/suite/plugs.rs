@@ -4,12 +4,12 @@ use crate::rig::{device, free_blocks, whole};
 use ssd_core::config::{HostMode, Mode};
 use ssd_core::ftl::blocks::BlockTable;
 use ssd_core::ftl::gc::victim::VictimPolicy;
-use ssd_core::ftl::plugs::{Fault, Outside, Plugs};
+use ssd_core::ftl::plugs::{Fault, Plugs, PolicyFactory};
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 use ssd_core::units::{BlockId, Nanos, PoolId};
-use ssd_run::{Circumstances, Ending, Finished, PullDriver, Unattended};
+use ssd_run::{Circumstances, Ending, FinishedRun, PullDriver, Unattended};
 use ssd_trace::config::RunConfig;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,13 +27,13 @@ impl Source for Writes {
 }
 
 /// Greedy without an index, up to a number of choices.
-struct Slow {
+struct UnindexedGreedy {
     left: u32,
     fault: Arc<Mutex<Option<Fault>>>,
     then: Fault,
 }
 
-impl VictimPolicy for Slow {
+impl VictimPolicy for UnindexedGreedy {
     fn init(&mut self, _table: &BlockTable, _clock: u64) {}
 
     fn select(
@@ -61,7 +61,7 @@ struct Maker {
     then: Fault,
 }
 
-impl Outside for Maker {
+impl PolicyFactory for Maker {
     fn begin(&self) {
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
@@ -69,7 +69,7 @@ impl Outside for Maker {
     fn victim(&self, _table: &BlockTable) -> Option<Box<dyn VictimPolicy>> {
         self.made.fetch_add(1, Ordering::Relaxed);
         let (left, fault, then) = (self.questions, self.fault.clone(), self.then.clone());
-        Some(Box::new(Slow { left, fault, then }))
+        Some(Box::new(UnindexedGreedy { left, fault, then }))
     }
 
     fn fault(&self) -> Option<Fault> {
@@ -100,7 +100,7 @@ fn small(mode: Mode) -> RunConfig {
     RunConfig { kernel: c, ..RunConfig::default() }
 }
 
-fn finished(c: &RunConfig, plugs: Plugs) -> Finished {
+fn finished(c: &RunConfig, plugs: Plugs) -> FinishedRun {
     let warnings = vec!["of the trace".to_string()];
     let circumstances = &Circumstances { plugs, warnings, ..Circumstances::default() };
     let mut source = Writes(Stream::new(1, "writes"), c.device.user_pages, 5000);

@@ -7,7 +7,7 @@ use ssd_core::rng::Stream;
 use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::Nanos;
 use ssd_run::{
-    Caller, Ending, Finished, PushDriver, PushError, RunError, Setup, Stage, Submission,
+    Caller, Ending, FinishedRun, PushDriver, PushError, RunError, Setup, Stage, Submission,
     Unattended, open_workload, run,
 };
 use ssd_trace::config::RunConfig;
@@ -35,9 +35,9 @@ fn write(lpn: i64, at_ns: Option<i64>) -> Submission {
 }
 
 /// Ends every call.
-struct Stop(Vec<Stage>);
+struct StoppingCaller(Vec<Stage>);
 
-impl Caller for Stop {
+impl Caller for StoppingCaller {
     fn progress(&mut self, stage: Stage, _done: u64, _total: Option<u64>) -> ControlFlow<()> {
         self.0.push(stage);
         ControlFlow::Break(())
@@ -91,7 +91,7 @@ fn an_interrupted_call_is_continued_by_the_next() {
     let mut device = device();
     let writes: Vec<_> = (0..10_000).map(|i| write(i % 64, None)).collect();
     device.submit(&writes).expect("they are valid");
-    let mut stop = Stop(Vec::new());
+    let mut stop = StoppingCaller(Vec::new());
     assert_eq!(device.run_until_idle(&mut stop).err(), Some(PushError::Interrupted));
     assert_eq!(stop.0, [Stage::Workload]);
     let all = device.run_until_idle(&mut Unattended).expect("it can continue");
@@ -243,7 +243,7 @@ fn a_client_that_waits_for_its_requests_is_the_closed_loop() {
         assert_eq!(completed, 3000);
         let report = device.report(None);
         assert_eq!(report.event_digest, driven.finished.event_digest, "{depth}");
-        let latencies = |done: &Finished| done.report.latency.clone();
+        let latencies = |done: &FinishedRun| done.report.latency.clone();
         assert_eq!(latencies(&report), latencies(&driven.finished));
     }
 }
@@ -287,7 +287,7 @@ fn completions_that_a_cut_off_call_has_left_come_first() {
     let mut device = device();
     let writes: Vec<_> = (0..10_000).map(|i| write(i % 64, None)).collect();
     device.submit(&writes).expect("they are valid");
-    let stopped = device.run_until(Nanos(1 << 40), &mut Stop(Vec::new()));
+    let stopped = device.run_until(Nanos(1 << 40), &mut StoppingCaller(Vec::new()));
     assert_eq!(stopped.err(), Some(PushError::Interrupted));
     let now = device.ssd().now();
     let limit = Some(Nanos(1 << 40));

@@ -45,23 +45,23 @@ fn folder(name: &str) -> PathBuf {
 
 /// What the log refuses.
 #[derive(Clone, Copy, PartialEq)]
-enum Full {
+enum FailurePoint {
     State,
     Requests,
     End,
 }
 
-struct Failing(Full);
+struct FailingLog(FailurePoint);
 
-impl Failing {
-    fn write(&self, now: Full) -> Result<(), String> {
+impl FailingLog {
+    fn write(&self, now: FailurePoint) -> Result<(), String> {
         if self.0 == now { Err("the disk is full".into()) } else { Ok(()) }
     }
 }
 
-impl RunLog for Failing {
+impl RunLog for FailingLog {
     fn state(&mut self, _rows: &mut dyn Iterator<Item = StateRow>) -> Result<(), String> {
-        self.write(Full::State)
+        self.write(FailurePoint::State)
     }
 
     fn operations(&mut self, _records: &[OpRecord]) -> Result<(), String> {
@@ -77,11 +77,11 @@ impl RunLog for Failing {
     }
 
     fn requests(&mut self, _records: &[RequestRecord]) -> Result<(), String> {
-        self.write(Full::Requests)
+        self.write(FailurePoint::Requests)
     }
 
     fn finish(self: Box<Self>) -> Result<(), String> {
-        self.write(Full::End)
+        self.write(FailurePoint::End)
     }
 }
 
@@ -90,7 +90,7 @@ impl RunLog for Failing {
 struct Observer {
     stages: Vec<Stage>,
     stop_at: Option<Stage>,
-    full: Option<Full>,
+    full: Option<FailurePoint>,
     folder: Option<PathBuf>,
     readings: u64,
 }
@@ -111,7 +111,7 @@ impl Caller for Observer {
 
     fn log(&mut self, metrics: &Metrics) -> Result<Option<Box<dyn RunLog>>, String> {
         if let Some(full) = self.full {
-            return Ok(Some(Box::new(Failing(full))));
+            return Ok(Some(Box::new(FailingLog(full))));
         }
         let Some(folder) = &self.folder else { return Ok(None) };
         Ok(Some(Box::new(Logs::create(folder, metrics.op_log, metrics.request_log)?)))
@@ -152,7 +152,9 @@ fn progress_clock_and_logs_reach_the_caller() {
 
 #[test]
 fn a_log_that_fails_ends_the_run() {
-    for (full, completed) in [(Full::State, false), (Full::Requests, false), (Full::End, true)] {
+    for (full, completed) in
+        [(FailurePoint::State, false), (FailurePoint::Requests, false), (FailurePoint::End, true)]
+    {
         let mut caller = Observer { full: Some(full), ..Observer::default() };
         let done = run(config(&[]), Setup::default(), &mut caller).expect("it started").finished;
         assert_eq!(done.ending, Ending::Unwritable("the disk is full".into()));

@@ -5,7 +5,7 @@ use super::{Engine, Flash};
 use crate::log::Record;
 use crate::slots::Slots;
 use crate::versions::Versions;
-use crate::view::Slowest;
+use crate::view::SlowestRequests;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::{Op, Request};
@@ -18,7 +18,7 @@ use std::io;
 
 /// What a cut has left.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Mounted {
+pub struct MountResult {
     /// The mount, as the model has it.
     pub recovery: Recovery,
     /// Pages whose newest data are gone.
@@ -73,7 +73,7 @@ impl Engine {
     ///
     /// # Errors
     /// The drive is not prepared for it, or an error of the simulator.
-    pub fn cut_and_mount(&mut self) -> Result<Mounted, DeviceError> {
+    pub fn cut_and_mount(&mut self) -> Result<MountResult, DeviceError> {
         self.run(self.last);
         let requests = self.ssd.submitted();
         self.failure = None;
@@ -94,7 +94,7 @@ impl Engine {
             .as_ref()
             .map_or(Ok(()), |failure| Err(DeviceError::Power(failure.to_string())))?;
         let pages_lost = self.versions.recover(&Flash(&self.ssd));
-        Ok(Mounted { recovery, pages_lost, requests })
+        Ok(MountResult { recovery, pages_lost, requests })
     }
 
     /// Run until nothing is left to do.
@@ -144,7 +144,7 @@ impl Engine {
     pub fn begin_again(&mut self, snapshot: &DeviceSnapshot) -> Result<(), String> {
         self.life = self.life();
         self.ssd = restored(&self.config, snapshot)?;
-        self.slowest = Slowest::default();
+        self.slowest = SlowestRequests::default();
         let table = self.versions.table().to_vec();
         self.versions = Versions::new(table, !self.config.power.is_off());
         (self.sequence, self.last) = (snapshot.counters().sequence, 0);

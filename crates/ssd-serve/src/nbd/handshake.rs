@@ -62,7 +62,7 @@ pub struct Export {
 
 /// What a client has chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Chosen {
+pub struct NegotiatedOptions {
     /// How replies are written.
     pub replies: Replies,
     /// Whether it may ask where there are data.
@@ -71,13 +71,13 @@ pub struct Chosen {
 
 /// The state of the handshake after some input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum HandshakeStatus {
     /// It goes on.
     Open,
     /// The client ends the connection.
     Aborted,
     /// Requests follow.
-    Done(Chosen),
+    Done(NegotiatedOptions),
 }
 
 /// A handshake with one client.
@@ -127,11 +127,11 @@ impl<'a> Handshake<'a> {
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(usize, Standing), ProtocolError> {
+    ) -> Result<(usize, HandshakeStatus), ProtocolError> {
         let mut fields = Fields { left: input };
         let consumed = |fields: &Fields<'_>| input.len() - fields.left.len();
         if !self.state.greeted {
-            let Some(flags) = fields.u32() else { return Ok((0, Standing::Open)) };
+            let Some(flags) = fields.u32() else { return Ok((0, HandshakeStatus::Open)) };
             if flags & !3 != 0 || flags & 1 == 0 {
                 return Err(ProtocolError::ClientFlags(flags));
             }
@@ -140,10 +140,10 @@ impl<'a> Handshake<'a> {
         loop {
             let before = consumed(&fields);
             let Some((option, data)) = next_option(&mut fields)? else {
-                return Ok((before, Standing::Open));
+                return Ok((before, HandshakeStatus::Open));
             };
             let standing = self.answer(option, data, out)?;
-            if standing != Standing::Open {
+            if standing != HandshakeStatus::Open {
                 return Ok((consumed(&fields), standing));
             }
         }
@@ -154,13 +154,13 @@ impl<'a> Handshake<'a> {
         option: u32,
         data: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Standing, ProtocolError> {
+    ) -> Result<HandshakeStatus, ProtocolError> {
         let mut say = |kind: u32, data: &[u8]| reply(out, option, kind, data);
         match option {
             EXPORT_NAME => return self.export_name(data, out),
             ABORT => {
                 say(ACK, &[]);
-                return Ok(Standing::Aborted);
+                return Ok(HandshakeStatus::Aborted);
             }
             LIST if data.is_empty() => {
                 let name = self.export.name.as_bytes();
@@ -180,11 +180,11 @@ impl<'a> Handshake<'a> {
             STARTTLS => say(POLICY, b"this server has no TLS"),
             _ => say(UNSUPPORTED, b"this server does not know the option"),
         }
-        Ok(Standing::Open)
+        Ok(HandshakeStatus::Open)
     }
 
-    fn chosen(&self) -> Standing {
-        Standing::Done(Chosen {
+    fn chosen(&self) -> HandshakeStatus {
+        HandshakeStatus::Done(NegotiatedOptions {
             replies: Replies { structured: self.state.structured },
             block_status: self.state.block_status,
         })
@@ -195,7 +195,11 @@ impl<'a> Handshake<'a> {
     }
 
     /// The old way to choose an export: without a reply if there is none of that name.
-    fn export_name(&self, name: &[u8], out: &mut Vec<u8>) -> Result<Standing, ProtocolError> {
+    fn export_name(
+        &self,
+        name: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<HandshakeStatus, ProtocolError> {
         if !self.is_export(name) {
             return Err(ProtocolError::NoExport(String::from_utf8_lossy(name).into_owned()));
         }
@@ -207,15 +211,15 @@ impl<'a> Handshake<'a> {
         Ok(self.chosen())
     }
 
-    fn info(&self, option: u32, data: &[u8], out: &mut Vec<u8>) -> Standing {
+    fn info(&self, option: u32, data: &[u8], out: &mut Vec<u8>) -> HandshakeStatus {
         let Some((name, requested)) = name_and_numbers(data) else {
             reply(out, option, INVALID, b"a name, a count and as many numbers of 2 bytes expected");
-            return Standing::Open;
+            return HandshakeStatus::Open;
         };
         if !self.is_export(name) {
             let message = format!("there is one export, {:?}", self.export.name);
             reply(out, option, UNKNOWN, message.as_bytes());
-            return Standing::Open;
+            return HandshakeStatus::Open;
         }
         let mut say = |kind: u16, parts: &[&[u8]]| {
             let mut info = kind.to_be_bytes().to_vec();
@@ -234,7 +238,7 @@ impl<'a> Handshake<'a> {
         let (bytes, flags) = (export.bytes.to_be_bytes(), TRANSMISSION_FLAGS.to_be_bytes());
         say(INFO_EXPORT, &[&bytes, &flags]);
         reply(out, option, ACK, &[]);
-        if option == GO { self.chosen() } else { Standing::Open }
+        if option == GO { self.chosen() } else { HandshakeStatus::Open }
     }
 
     fn meta_context(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) {

@@ -340,7 +340,7 @@ fn the_log_run_as_a_trace_takes_the_same_times() {
         let mut ssd = Ssd::restore(&config, &snapshot).expect("its snapshot");
         let mut source = Replay(requests.collect::<Vec<_>>().into_iter());
         let mut again = Vec::new();
-        let mut watch = Watched { ssd: &mut ssd, done: &mut again };
+        let mut watch = RecordingDevice { ssd: &mut ssd, done: &mut again };
         drive(&mut watch, &host, &mut source, &mut |_, _| std::ops::ControlFlow::Continue(()))
             .expect("a sound run");
         assert!(done.len() > 2500, "{} requests completed", done.len());
@@ -355,12 +355,12 @@ fn the_log_run_as_a_trace_takes_the_same_times() {
 }
 
 /// A drive whose completions are all recorded.
-struct Watched<'a> {
+struct RecordingDevice<'a> {
     ssd: &'a mut Ssd,
     done: &'a mut Vec<ssd_core::host::request::Completion>,
 }
 
-impl ssd_core::host::device::Device for Watched<'_> {
+impl ssd_core::host::device::Device for RecordingDevice<'_> {
     type Snapshot = DeviceSnapshot;
 
     fn submit(

@@ -3,7 +3,9 @@
 use crate::cases::cases;
 use crate::rig;
 use proptest::prelude::*;
-use ssd_serve::nbd::handshake::{Chosen, Export, Handshake, Standing, State, greeting};
+use ssd_serve::nbd::handshake::{
+    Export, Handshake, HandshakeStatus, NegotiatedOptions, State, greeting,
+};
 use ssd_serve::nbd::reply::{Errno, Replies};
 use ssd_serve::nbd::request::{Command, Request, parse};
 use ssd_serve::nbd::{MAX_OPTION, ProtocolError};
@@ -40,7 +42,7 @@ fn reply(number: u32, kind: u32, data: &[u8]) -> Vec<u8> {
 }
 
 /// What a server answers to `said`, and the state of the handshake then; all of it must have been taken.
-fn answers(said: &[&[u8]]) -> (Vec<u8>, Standing) {
+fn answers(said: &[&[u8]]) -> (Vec<u8>, HandshakeStatus) {
     let (export, mut state, mut out) = (export(), State::default(), Vec::new());
     let said = [&[0, 0, 0, 3], said.concat().as_slice()].concat();
     let (taken, standing) =
@@ -80,7 +82,10 @@ fn a_modern_client_gets_size_and_flags() {
         reply(7, 1, &[]),
     ];
     assert_eq!(out, replies.concat());
-    assert_eq!(standing, Standing::Done(Chosen { replies: STRUCTURED, block_status: true }));
+    assert_eq!(
+        standing,
+        HandshakeStatus::Done(NegotiatedOptions { replies: STRUCTURED, block_status: true })
+    );
 }
 
 #[test]
@@ -88,7 +93,10 @@ fn an_old_client_gets_size_flags_and_zeros() {
     let (export, mut state, mut out) = (export(), State::default(), Vec::new());
     let said = [&[0, 0, 0, 1][..], &option(1, b"tiny")].concat();
     let fed = Handshake::new(&export, &mut state).feed(&said, &mut out).expect("a sound client");
-    assert_eq!(fed.1, Standing::Done(Chosen { replies: SIMPLE, block_status: false }));
+    assert_eq!(
+        fed.1,
+        HandshakeStatus::Done(NegotiatedOptions { replies: SIMPLE, block_status: false })
+    );
     assert_eq!(out[..10], [0, 0, 1, 2, 3, 4, 5, 6, 0x05, 0xed]);
     assert_eq!(out[10..], [0; 124]);
     let (out, _) = answers(&[&option(1, b"")]);
@@ -102,7 +110,7 @@ fn a_client_may_look_and_leave() {
     assert_eq!(kinds(&out), [2, 1, 3, 3, 3, 3, 1, 1]);
     assert!(out.windows(8).any(|seen| seen == b"\0\0\0\x04tiny"), "the list has the export");
     assert!(out.windows(9).any(|seen| seen == b"\0\x02a drive"), "the description was wanted");
-    assert_eq!(standing, Standing::Aborted);
+    assert_eq!(standing, HandshakeStatus::Aborted);
 }
 
 #[test]
@@ -125,7 +133,10 @@ fn contexts_are_listed_and_replaced() {
     let both = [option(10, &query(&["base:allocation"])), option(10, &query(&["base:"]))].concat();
     let go = option(7, &[&named("")[..], &[0, 0]].concat());
     let (_, standing) = answers(&[&structured, &both, &go]);
-    assert_eq!(standing, Standing::Done(Chosen { replies: STRUCTURED, block_status: false }));
+    assert_eq!(
+        standing,
+        HandshakeStatus::Done(NegotiatedOptions { replies: STRUCTURED, block_status: false })
+    );
 }
 
 #[test]
@@ -147,7 +158,7 @@ fn a_bad_option_is_answered_and_the_handshake_goes_on() {
     for (number, data, kind) in bad {
         let (out, standing) = answers(&[&option(number, &data), &option(3, &[])]);
         assert_eq!(kinds(&out), [kind, 2, 1], "option {number} with {data:?}");
-        assert_eq!(standing, Standing::Open);
+        assert_eq!(standing, HandshakeStatus::Open);
     }
 }
 
@@ -261,9 +272,9 @@ fn client_bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Everything that results from `said`, given in pieces of `step` bytes.
-fn served(said: &[u8], step: usize) -> (Vec<u8>, Result<Standing, ProtocolError>) {
+fn served(said: &[u8], step: usize) -> (Vec<u8>, Result<HandshakeStatus, ProtocolError>) {
     let (export, mut state, mut out) = (export(), State::default(), Vec::new());
-    let (mut held, mut standing) = (Vec::new(), Standing::Open);
+    let (mut held, mut standing) = (Vec::new(), HandshakeStatus::Open);
     for piece in said.chunks(step) {
         held.extend(piece);
         match Handshake::new(&export, &mut state).feed(&held, &mut out) {
@@ -273,7 +284,7 @@ fn served(said: &[u8], step: usize) -> (Vec<u8>, Result<Standing, ProtocolError>
                 standing = now;
             }
         }
-        if standing != Standing::Open {
+        if standing != HandshakeStatus::Open {
             break;
         }
     }

@@ -4,7 +4,7 @@ use ssd_core::config::{Input, load};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::request::Completion;
 use ssd_run::Unattended;
-use ssd_serve::engine::{Engine, Mounted, Numbers};
+use ssd_serve::engine::{Engine, MountResult, Numbers};
 use ssd_serve::nbd::handshake::Export;
 use ssd_serve::state::{Folder, StateError, served};
 use ssd_trace::config::RunConfig;
@@ -58,10 +58,10 @@ impl Drop for Temporary {
     }
 }
 
-pub(crate) type Opened = (Folder, Engine, DeviceSnapshot, Option<Mounted>);
+pub(crate) type OpenedDrive = (Folder, Engine, DeviceSnapshot, Option<MountResult>);
 
 /// The drive in `folder`.
-pub(crate) fn open(folder: &Path, config: &RunConfig) -> Result<Opened, StateError> {
+pub(crate) fn open(folder: &Path, config: &RunConfig) -> Result<OpenedDrive, StateError> {
     let mut state = Folder::open(folder)?;
     let (engine, snapshot, mounted) = state.drive(config, &mut Unattended)?;
     state.keep();

@@ -6,7 +6,7 @@ use ssd_serve::engine::{Engine, Refusal};
 use ssd_serve::listener::Listener;
 use ssd_serve::log::Log;
 use ssd_serve::pace::Pacing;
-use ssd_serve::server::{Attendant, Served, Server};
+use ssd_serve::server::{Attendant, Server, ServerStats};
 use ssd_serve::state::{Folder, StateError, new_drive, without_state};
 use ssd_trace::config::RunConfig;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -17,22 +17,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Stops the server when it is dropped, so that a failing test ends.
-struct Stop<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Stop<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-struct Until<'a> {
+struct StoppableAttendant<'a> {
     stop: &'a AtomicBool,
     /// The server does nothing.
     idles: &'a AtomicBool,
 }
 
-impl Attendant for Until<'_> {
-    fn look(&mut self, _: &Engine, _: &Served) -> ControlFlow<()> {
+impl Attendant for StoppableAttendant<'_> {
+    fn look(&mut self, _: &Engine, _: &ServerStats) -> ControlFlow<()> {
         if self.idles.load(Ordering::Relaxed) {
             idle(IDLE);
             self.idles.store(false, Ordering::Relaxed);
@@ -53,12 +53,12 @@ fn idle(time: Duration) {
 }
 
 /// What the server of a small drive has done while `act` used its socket.
-fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, Served) {
+fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, ServerStats) {
     with_idle_server(|path, _| act(path))
 }
 
 /// As [`with_server`]; when `act` sets the flag, the server idles for a while and clears it.
-fn with_idle_server(act: impl FnOnce(&Path, &AtomicBool) + Send) -> (Engine, Served) {
+fn with_idle_server(act: impl FnOnce(&Path, &AtomicBool) + Send) -> (Engine, ServerStats) {
     let (folder, config) = (Temporary::new(), config(&[]));
     let path = folder.0.join("socket");
     let snapshot = new_drive(&config, &mut Unattended).expect("a new drive");
@@ -69,10 +69,10 @@ fn with_idle_server(act: impl FnOnce(&Path, &AtomicBool) + Send) -> (Engine, Ser
     let server = Server::new(listener, export, engine, Pacing::default());
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let _stop = Stop(&stop);
+            let _stop = StopOnDrop(&stop);
             act(&path, &idles);
         });
-        let served = server.run(&mut Until { stop: &stop, idles: &idles });
+        let served = server.run(&mut StoppableAttendant { stop: &stop, idles: &idles });
         served.expect("the system works")
     })
 }
@@ -216,15 +216,15 @@ fn what_waits_for_the_server_to_read_it_is_late() {
 }
 
 /// A server that folds its log.
-struct Folding<'a> {
-    until: Until<'a>,
+struct FoldingAttendant<'a> {
+    until: StoppableAttendant<'a>,
     state: Folder,
     config: RunConfig,
     folds: u64,
 }
 
-impl Attendant for Folding<'_> {
-    fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()> {
+impl Attendant for FoldingAttendant<'_> {
+    fn look(&mut self, engine: &Engine, served: &ServerStats) -> ControlFlow<()> {
         self.until.look(engine, served)
     }
 
@@ -249,14 +249,14 @@ fn a_log_for_which_the_disk_has_no_room_is_folded() {
     engine.log_to(log);
     assert!(matches!(engine.write(1, 0, &[7; 4096], false), Err(Refusal::NoRoom(_))));
     let (stop, idles) = (AtomicBool::new(false), AtomicBool::new(false));
-    let until = Until { stop: &stop, idles: &idles };
-    let mut attendant = Folding { until, state, config, folds: 0 };
+    let until = StoppableAttendant { stop: &stop, idles: &idles };
+    let mut attendant = FoldingAttendant { until, state, config, folds: 0 };
     let export = export(engine.bytes());
     let listener = Listener::unix(&path).expect("a socket");
     let server = Server::new(listener, export, engine, Pacing::default());
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let _stop = Stop(&stop);
+            let _stop = StopOnDrop(&stop);
             let mut socket = client(&path);
             let mut write = request(1, 3, 0, 4096);
             write.extend([7; 4096]);

@@ -4,13 +4,13 @@ use crate::rig::{Temporary, finish, open, with_state};
 use ssd_core::host::device::Device as _;
 use ssd_run::Unattended;
 use ssd_serve::state::StateError;
-use ssd_serve::view::Slow;
-use ssd_serve::why::{Past, Why, why};
+use ssd_serve::view::SlowRequest;
+use ssd_serve::why::{Explanation, ServedFolder, why};
 use ssd_trace::config::RunConfig;
 use std::path::Path;
 
 /// What the drive in `folder` has recorded itself, after writes that make it collect, several at a time.
-fn serve(folder: &Path, config: &RunConfig) -> (Vec<Slow>, u64) {
+fn serve(folder: &Path, config: &RunConfig) -> (Vec<SlowRequest>, u64) {
     let (_state, mut engine, _, _) = open(folder, config).expect("a new drive");
     let pages = engine.bytes() / 4096;
     for i in 0..3 * pages {
@@ -29,8 +29,8 @@ fn serve(folder: &Path, config: &RunConfig) -> (Vec<Slow>, u64) {
     (engine.slowest(), write)
 }
 
-fn asked(folder: &Path, config: &RunConfig, id: u64) -> Result<Why, StateError> {
-    why(config, &Past::State(folder.to_owned(), 1), id, &mut Unattended)
+fn asked(folder: &Path, config: &RunConfig, id: u64) -> Result<Explanation, StateError> {
+    why(config, &ServedFolder::State(folder.to_owned(), 1), id, &mut Unattended)
 }
 
 #[test]
@@ -79,10 +79,14 @@ fn a_request_that_is_not_there_is_refused_with_those_that_are() {
     };
     assert!(why.contains("as the server wrote it"), "{why}");
     drop(open(&folder.0, &config).expect("it mounts"));
-    let why =
-        match ssd_serve::why::why(&config, &Past::State(folder.0.clone(), 2), 0, &mut Unattended) {
-            Err(StateError::Refused(why)) => why,
-            other => panic!("{other:?}"),
-        };
+    let why = match ssd_serve::why::why(
+        &config,
+        &ServedFolder::State(folder.0.clone(), 2),
+        0,
+        &mut Unattended,
+    ) {
+        Err(StateError::Refused(why)) => why,
+        other => panic!("{other:?}"),
+    };
     assert!(why.contains("has no requests") && why.contains("--record"), "{why}");
 }

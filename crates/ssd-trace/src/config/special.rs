@@ -7,7 +7,7 @@ use ssd_core::config::draft::Draft;
 use ssd_core::config::keys::Special;
 use ssd_core::config::keys::syntax::{SIZE_TYPES, TEXT, entries, quoted, report, set_word};
 use ssd_core::config::text::error::Errors;
-use ssd_core::config::text::parse::{Node, Said};
+use ssd_core::config::text::parse::{Node, RawValue};
 use ssd_core::config::text::quantity::{FREQUENCY, TIME, show_size, show_time};
 use ssd_core::config::text::read::{self, Span};
 
@@ -182,7 +182,7 @@ pub(super) static SIZES: Special<RunConfig> = Special {
     form: "size, or a list of { size, weight }",
     default: None,
     read: |draft, errors, path, node| {
-        let Said::List(items) = &node.literal else {
+        let RawValue::List(items) = &node.literal else {
             match request_size(node) {
                 Ok(bytes) => {
                     draft.config.workload.sizes = vec![SizeShare { bytes, weight: 1.0 }];

@@ -8,7 +8,7 @@ use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::collections::VecDeque;
 
 /// A source in which some writes become copies, each from one random range of the device.
-pub(crate) struct Copying {
+pub(crate) struct CopyingSource {
     source: Box<dyn Source + Send>,
     share: f64,
     sectors_per_page: u64,
@@ -18,15 +18,15 @@ pub(crate) struct Copying {
     ranges: VecDeque<Vec<SourceRange>>,
 }
 
-impl Copying {
+impl CopyingSource {
     /// Turns `share` of the writes of `source` to a device of `user_pages` pages of `page_bytes` bytes into copies.
     pub(crate) fn new(
         source: Box<dyn Source + Send>,
         share: f64,
         (page_bytes, user_pages): (u32, u32),
         seed: u64,
-    ) -> Copying {
-        Copying {
+    ) -> CopyingSource {
+        CopyingSource {
             source,
             share,
             sectors_per_page: u64::from(page_bytes) / SECTOR_BYTES,
@@ -68,7 +68,7 @@ impl Copying {
     }
 }
 
-impl Source for Copying {
+impl Source for CopyingSource {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         Ok(self.source.next_request()?.map(|timed| self.replaced(timed)))
     }
@@ -87,7 +87,7 @@ impl Source for Copying {
     }
 }
 
-impl Clients for Copying {
+impl Clients for CopyingSource {
     fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError> {
         let next = clients_of(&mut *self.source).arrive(now)?;
         Ok(next.map(|timed| self.replaced(timed)))
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_share_of_the_writes_comes_from_every_place_that_does_not_overlap() {
-        let mut source = Copying::new(Box::new(Writes(0)), 0.25, (4096, 10), 1);
+        let mut source = CopyingSource::new(Box::new(Writes(0)), 0.25, (4096, 10), 1);
         let (mut copies, mut places) = (0, std::collections::BTreeSet::new());
         while let Ok(Some(timed)) = source.next_request() {
             if timed.request.op == Op::Copy {

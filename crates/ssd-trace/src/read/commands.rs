@@ -3,7 +3,7 @@
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::formats::TraceFormat;
 use crate::read::unpack::Encoding;
-use crate::read::volumes::Chosen;
+use crate::read::volumes::VolumeSelection;
 use ssd_core::config::Word;
 use std::fmt::Display;
 use std::fs::File;
@@ -42,10 +42,10 @@ pub(crate) fn command(file: &str, options: &str) -> String {
 pub(crate) fn options_without(workload: &Workload, key: &str) -> String {
     let Workload { format, columns, unit, time_unit, action, volume, sort, skip_bad, .. } =
         workload;
-    let volume = match Chosen::of(*volume) {
-        Chosen::One(volume) => Some(volume.to_string()),
-        Chosen::All => Some("all".to_owned()),
-        Chosen::Only | Chosen::Each => None,
+    let volume = match VolumeSelection::of(*volume) {
+        VolumeSelection::One(volume) => Some(volume.to_string()),
+        VolumeSelection::All => Some("all".to_owned()),
+        VolumeSelection::Only | VolumeSelection::Each => None,
     };
     let set = |name: &str, value: &dyn Display| format!("--set workload.{name}={value}");
     let options = [

@@ -27,9 +27,9 @@ use crate::read::commands::{command, filter_of};
 use crate::read::foreign::{self, around, frames, logs, notations, rewriting};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess::{self, LINES};
-use crate::read::input::{Whole, unreadable};
+use crate::read::input::{RewoundReader, unreadable};
 use crate::read::lines::shown;
-use crate::read::readings::{FEW_BAD, Reading, Skipping};
+use crate::read::readings::{BadLines, FEW_BAD, Reading};
 use refusal::Refusal;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
@@ -48,7 +48,7 @@ const SKIPPING: &str = "--set workload.skip_bad=true";
 const SHOWN: usize = 3;
 
 /// How a file is read.
-pub(crate) struct Detected<R> {
+pub(crate) struct DetectedFormat<R> {
     pub(crate) format: TraceFormat,
     pub(crate) read_as: ReadAs,
     /// Whether the format was detected.
@@ -56,13 +56,13 @@ pub(crate) struct Detected<R> {
     /// Notes about the format for readers of the results.
     pub(crate) notes: Vec<String>,
     /// How its bad lines may be skipped.
-    pub(crate) skipping: Skipping,
+    pub(crate) skipping: BadLines,
     /// What to do instead if no line has the configured format.
     pub(crate) instead: Option<String>,
     /// The numbers of each action in the head, if it has none of the chosen action.
     pub(crate) actions: Vec<(char, String)>,
     /// All bytes of the file.
-    pub(crate) reader: Whole<R>,
+    pub(crate) reader: RewoundReader<R>,
 }
 
 /// Detects the format of `reader` unless it is configured, and returns it with all of the bytes. A file without lines
@@ -74,7 +74,7 @@ pub(crate) fn format_of<R: Read>(
     file: &str,
     workload: &Workload,
     mut reader: R,
-) -> Result<Detected<R>, SourceError> {
+) -> Result<DetectedFormat<R>, SourceError> {
     let columns = columns_of(file, workload)?;
     let stated = match &columns {
         Some(mapping) if mapping.record.is_some() => TraceFormat::Records,
@@ -101,7 +101,7 @@ pub(crate) fn format_of<R: Read>(
     let (format, read_as, mut notes) = decision;
     notes.extend(cut_digits);
     let is_detected = workload.format == TraceFormat::Auto;
-    Ok(Detected {
+    Ok(DetectedFormat {
         format,
         read_as,
         is_detected,
@@ -213,17 +213,17 @@ impl File<'_> {
     }
 
     /// Returns how bad lines may be skipped. If the head is the whole file, the options also allow the existing number.
-    fn skipping(&self, format: TraceFormat, read_as: &ReadAs) -> Skipping {
+    fn skipping(&self, format: TraceFormat, read_as: &ReadAs) -> BadLines {
         let counts = Reading::counts_of(format, read_as, self.head);
         let Some(counts) = counts else {
-            return Skipping::Few(SKIPPING.to_owned());
+            return BadLines::Few(SKIPPING.to_owned());
         };
         let text = self.is_whole.then(|| counts.skipping_all().trim_start().to_owned());
         let options = text.unwrap_or_else(|| SKIPPING.to_owned());
         match counts.bad_share() {
-            share if share > MOST_BAD => Skipping::Most,
-            share if share > FEW_BAD => Skipping::Many(options),
-            _ => Skipping::Few(options),
+            share if share > MOST_BAD => BadLines::Most,
+            share if share > FEW_BAD => BadLines::Many(options),
+            _ => BadLines::Few(options),
         }
     }
 

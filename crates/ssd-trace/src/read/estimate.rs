@@ -26,7 +26,7 @@ pub fn memory_bytes(path: &Path) -> io::Result<u64> {
     let file = File::open(input::file_of(&path.display().to_string()))?;
     let size = file.metadata()?.len();
     let read = Rc::new(Cell::new(0));
-    let mut content = unpacked(Counting { file, read: Rc::clone(&read) })?;
+    let mut content = unpacked(CountingReader { file, read: Rc::clone(&read) })?;
     let mut sample = Vec::new();
     content.by_ref().take(SAMPLE).read_to_end(&mut sample)?;
     let requests = if sample.starts_with(&MAGIC) {
@@ -47,12 +47,12 @@ pub fn memory_bytes(path: &Path) -> io::Result<u64> {
 }
 
 /// Counts the bytes read from a file.
-struct Counting {
+struct CountingReader {
     file: File,
     read: Rc<Cell<u64>>,
 }
 
-impl Read for Counting {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.file.read(buffer)?;
         self.read.set(self.read.get() + bytes as u64);

@@ -127,7 +127,7 @@ impl Fitter {
         );
         // An address beyond any device is a flaw of the line.
         let is_damaged = unit::beyond_any_device(last).is_some();
-        let flaw = if is_damaged { Flaw::Text } else { Flaw::Beyond };
+        let flaw = if is_damaged { Flaw::Text } else { Flaw::OutOfRange };
         Refusal::Line(Reject { flaw, ..Reject::new(expected, 0) })
     }
 
@@ -176,14 +176,14 @@ impl Fitter {
 
 /// Results of renumbering the pages of a trace.
 #[derive(Clone, Copy)]
-pub(crate) struct Renumbered {
+pub(crate) struct RenumberedPages {
     /// Pages that are read or written.
     pub(crate) pages: u64,
     /// See [`crate::TraceFacts`].
     pub(crate) empty_discards: u64,
 }
 
-impl Renumbered {
+impl RenumberedPages {
     /// Checks that a device of `user_pages` pages has room for them.
     ///
     /// # Errors
@@ -211,11 +211,11 @@ pub(crate) fn renumber(
     records: &mut Vec<Record>,
     touched: PageSet,
     sectors_per_page: u64,
-) -> Renumbered {
+) -> RenumberedPages {
     let (touched, before) = (touched.finish(), records.len());
     records.retain_mut(|record| compact(record, &touched, sectors_per_page));
     let empty_discards = (before - records.len()) as u64;
-    Renumbered { pages: touched.pages(), empty_discards }
+    RenumberedPages { pages: touched.pages(), empty_discards }
 }
 
 /// Makes room for further records, up to `limit`; also called at the limit, which is then not exceeded.

@@ -6,7 +6,7 @@ use crate::read::input::{self, Step, Watch};
 use crate::read::page_set::PageSet;
 use crate::read::reading;
 use crate::read::scan::Refusal;
-use crate::read::volumes::Chosen;
+use crate::read::volumes::VolumeSelection;
 use serde::Serialize;
 use ssd_core::config::Word as _;
 use ssd_core::host::request::{Op, flags};
@@ -72,7 +72,7 @@ pub fn totals(
     let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
     assert!(sectors_per_page > 0, "a page has at least a sector");
     let mut sums = Sums { sectors_per_page, ..Sums::default() };
-    let (volume, watch) = (Chosen::of(workload.volume), Watch::new(watch));
+    let (volume, watch) = (VolumeSelection::of(workload.volume), Watch::new(watch));
     let read = reading::each_event(
         &file,
         input::open(path, &watch)?,

@@ -4,7 +4,7 @@ use crate::read::commands::{STANDARD_INPUT, with_name};
 use crate::read::cpu_files::{SUFFIXES, parse_cpu_file};
 use crate::read::members;
 use crate::read::records::Part;
-use crate::read::unpack::{Several, unpacked};
+use crate::read::unpack::{AmbiguousArchive, unpacked};
 use ssd_core::host::source::SourceError;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ const NO_DICTIONARY: &str = "Dictionary mismatch";
 /// Returns the error for bytes that cannot be read or unpacked.
 #[cold]
 pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
-    if let Some(several) = Several::of(error) {
+    if let Some(several) = AmbiguousArchive::of(error) {
         return SourceError(members::choice(file, several));
     }
     let cause = match error.kind() {
@@ -194,20 +194,20 @@ impl<'a> Watch<'a> {
 }
 
 /// A reader that periodically reports the bytes read to a watch, and fails once the watch ends it.
-pub(crate) struct Watched<'w, 'a, R> {
+pub(crate) struct WatchedReader<'w, 'a, R> {
     reader: R,
     bytes: u64,
     next_look: u64,
     watch: &'w Watch<'a>,
 }
 
-impl<'w, 'a, R> Watched<'w, 'a, R> {
-    pub(crate) fn new(reader: R, watch: &'w Watch<'a>) -> Watched<'w, 'a, R> {
-        Watched { reader, bytes: 0, next_look: 0, watch }
+impl<'w, 'a, R> WatchedReader<'w, 'a, R> {
+    pub(crate) fn new(reader: R, watch: &'w Watch<'a>) -> WatchedReader<'w, 'a, R> {
+        WatchedReader { reader, bytes: 0, next_look: 0, watch }
     }
 }
 
-impl<R: Read> Read for Watched<'_, '_, R> {
+impl<R: Read> Read for WatchedReader<'_, '_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let result = self.reader.read(buffer);
         // A signal interrupts reading from an empty pipe, so that the user can stop waiting.
@@ -222,4 +222,4 @@ impl<R: Read> Read for Watched<'_, '_, R> {
 }
 
 /// A reader whose first bytes have been examined.
-pub(crate) type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
+pub(crate) type RewoundReader<R> = Chain<Cursor<Vec<u8>>, R>;

@@ -7,13 +7,13 @@
 use crate::config::{Fit, Workload};
 use crate::read::cpu_files;
 use crate::read::digest::Digest;
-use crate::read::fit::{self, Record, Renumbered};
+use crate::read::fit::{self, Record, RenumberedPages};
 use crate::read::input::{Step, Watch};
 use crate::read::page_set::PageSet;
-use crate::read::reading::{self, Found};
+use crate::read::reading::{self, ReadingSummary};
 use crate::read::scan::Refusal;
 use crate::read::updates::SharedUpdates;
-use crate::read::volumes::Chosen;
+use crate::read::volumes::VolumeSelection;
 use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
@@ -29,16 +29,16 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// A trace in memory, with the times of its file.
 #[derive(Clone)]
-pub(crate) struct Whole {
+pub(crate) struct CachedTrace {
     pub(crate) records: Arc<Vec<Record>>,
-    pub(crate) reading: Arc<Found>,
+    pub(crate) reading: Arc<ReadingSummary>,
     /// Name of the file in the messages of `found`.
     pub(crate) file: Arc<str>,
     /// Set if the pages of the records have been renumbered; the digest is of the requests before that.
-    pub(crate) renumbered: Option<(Renumbered, Digest)>,
+    pub(crate) renumbered: Option<(RenumberedPages, Digest)>,
 }
 
-impl Whole {
+impl CachedTrace {
     /// Returns the records at or after `from` and before `until`.
     pub(crate) fn range(&self, from: u64, until: u64) -> Range<usize> {
         let before = |time: u64| self.records.partition_point(|record| record.at < time);
@@ -109,7 +109,7 @@ struct Key {
 impl Key {
     fn of(version: Version, workload: &Workload, page_bytes: u32) -> Key {
         let is_full_range = workload.from_ns == 0 && workload.until_ns.is_none();
-        let alone = Chosen::of(workload.volume) != Chosen::All;
+        let alone = VolumeSelection::of(workload.volume) != VolumeSelection::All;
         let renumbered = workload.fit == Fit::Compact && is_full_range && alone;
         let Workload { from_ns, until_ns, fit, loops, phases, time_scale, .. } =
             Workload::default();
@@ -137,8 +137,8 @@ impl Key {
 
 enum State {
     /// A run is reading it.
-    Coming,
-    Here(Whole),
+    Loading,
+    Ready(CachedTrace),
     /// It exceeds the bound, or has errors, which every run reports itself.
     Refused,
 }
@@ -167,8 +167,8 @@ impl Shelf {
 
     fn bytes(&self) -> u64 {
         let bytes_of = |entry: &Entry| match &entry.state {
-            State::Here(trace) => trace.bytes(),
-            State::Coming | State::Refused => 0,
+            State::Ready(trace) => trace.bytes(),
+            State::Loading | State::Refused => 0,
         };
         self.entries.iter().map(bytes_of).sum()
     }
@@ -177,7 +177,7 @@ impl Shelf {
     fn make_room(&mut self, more: u64, bound: u64) -> bool {
         while self.bytes() + more > bound {
             let idle = |(at, entry): (usize, &Entry)| match &entry.state {
-                State::Here(trace) if !trace.in_use() => Some((entry.used, at)),
+                State::Ready(trace) if !trace.in_use() => Some((entry.used, at)),
                 _ => None,
             };
             let Some((_, at)) = self.entries.iter().enumerate().filter_map(idle).min() else {
@@ -190,7 +190,7 @@ impl Shelf {
 }
 
 /// A cache of traces, up to a bound. Threads share it: a trace that several threads request at once is read once.
-pub struct Kept {
+pub struct TraceCache {
     bound_bytes: u64,
     /// Returns the seconds since 1970.
     clock: fn() -> i64,
@@ -200,13 +200,13 @@ pub struct Kept {
     pub(crate) updates: SharedUpdates,
 }
 
-impl Kept {
+impl TraceCache {
     /// Creates an empty cache of at most `bound_bytes`, 24 per request. A trace that needs more is read by every run as
     /// if there were no cache. `clock` returns the seconds since 1970.
     #[must_use]
-    pub fn new(bound_bytes: u64, clock: fn() -> i64) -> Kept {
+    pub fn new(bound_bytes: u64, clock: fn() -> i64) -> TraceCache {
         let (shelf, changed) = (Mutex::default(), Condvar::new());
-        Kept { bound_bytes, clock, shelf, changed, updates: SharedUpdates::default() }
+        TraceCache { bound_bytes, clock, shelf, changed, updates: SharedUpdates::default() }
     }
 
     /// Returns how many files were read for the cache, to their end or to an error.
@@ -233,7 +233,7 @@ impl Kept {
         workload: &Workload,
         page_bytes: u32,
         watch: &Watch<'_>,
-    ) -> Option<Whole> {
+    ) -> Option<CachedTrace> {
         if path == "-" || cpu_files::is_cpu_file(path) || !std::fs::metadata(path).ok()?.is_file() {
             return None;
         }
@@ -242,9 +242,9 @@ impl Kept {
         let mut shelf = self.shelf();
         while let Some(entry) = shelf.find(&key) {
             match &entry.state {
-                State::Here(trace) => return Some(trace.clone()),
+                State::Ready(trace) => return Some(trace.clone()),
                 State::Refused => return None,
-                State::Coming => {}
+                State::Loading => {}
             }
             let waited = self.changed.wait_timeout(shelf, POLL);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
@@ -255,22 +255,22 @@ impl Kept {
             return None;
         }
         let used = shelf.uses;
-        shelf.entries.push(Entry { key: key.clone(), state: State::Coming, used });
+        shelf.entries.push(Entry { key: key.clone(), state: State::Loading, used });
         shelf.readings += 1;
         drop(shelf);
-        let coming = Coming { store: self, key: Some(key) };
+        let coming = EntryGuard { store: self, key: Some(key) };
         self.read(coming, path, &file, (workload, page_bytes), watch)
     }
 
     /// Reads the trace that is `coming`.
     fn read(
         &self,
-        mut coming: Coming<'_>,
+        mut coming: EntryGuard<'_>,
         path: &str,
         file: &File,
         (workload, page_bytes): (&Workload, u32),
         watch: &Watch<'_>,
-    ) -> Option<Whole> {
+    ) -> Option<CachedTrace> {
         let key = coming.key.as_ref().expect("it is coming");
         let read = whole_of(path, file, (workload, key.renumbered), watch, self.bound_bytes);
         if watch.stopped() {
@@ -283,7 +283,7 @@ impl Kept {
             read.as_ref().is_ok_and(|trace| shelf.make_room(trace.bytes(), self.bound_bytes));
         let entry = shelf.find(key).expect("it is coming");
         match &read {
-            Ok(trace) if fits && unchanged => entry.state = State::Here(trace.clone()),
+            Ok(trace) if fits && unchanged => entry.state = State::Ready(trace.clone()),
             Err(_) if unchanged => entry.state = State::Refused,
             // Not cached: the other traces are in use, or the file has changed.
             _ => return read.ok(),
@@ -302,12 +302,12 @@ fn key(file: &File, workload: &Workload, page_bytes: u32) -> Option<(i64, Key)> 
 }
 
 /// Removes an entry that is still coming when its reading ends for any reason.
-struct Coming<'a> {
-    store: &'a Kept,
+struct EntryGuard<'a> {
+    store: &'a TraceCache,
     key: Option<Key>,
 }
 
-impl Drop for Coming<'_> {
+impl Drop for EntryGuard<'_> {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
             self.store.shelf().entries.retain(|entry| entry.key != key);
@@ -323,12 +323,12 @@ fn whole_of(
     (workload, page_bytes): (&Workload, Option<u32>),
     watch: &Watch<'_>,
     most_bytes: u64,
-) -> Result<Whole, SourceError> {
+) -> Result<CachedTrace, SourceError> {
     let mut records: Vec<Record> = Vec::new();
     let most = usize::try_from(most_bytes / bytes_of(1)).unwrap_or(usize::MAX);
     let limit = most.min(u32::MAX as usize);
     let full_workload = Workload { from_ns: 0, until_ns: None, ..workload.clone() };
-    let volume = Chosen::of(workload.volume);
+    let volume = VolumeSelection::of(workload.volume);
     let sectors_per_page = page_bytes.map(|bytes| u64::from(bytes) / SECTOR_BYTES);
     let (mut touched, mut digest) = (PageSet::default(), Digest::new());
     let reading = reading::each_event(path, file, watch, &full_workload, volume, |event, at| {
@@ -351,5 +351,5 @@ fn whole_of(
         sectors_per_page.map(|sectors| (fit::renumber(&mut records, touched, sectors), digest));
     records.shrink_to_fit();
     let (records, reading) = (Arc::new(records), Arc::new(reading));
-    Ok(Whole { records, reading, file: path.into(), renumbered })
+    Ok(CachedTrace { records, reading, file: path.into(), renumbered })
 }

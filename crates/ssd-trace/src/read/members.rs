@@ -4,12 +4,12 @@ use crate::read::commands::{list, with_name, word};
 use crate::read::formats::{self, Head, ReadAs, TraceFormat};
 use crate::read::guess;
 use crate::read::readings::{Counts, Reading};
-use crate::read::unpack::{Member, Several, unpacked};
+use crate::read::unpack::{AmbiguousArchive, Member, unpacked};
 use std::io::Read;
 
 /// Returns the message about the archive `file`.
-pub(crate) fn choice(file: &str, several: &Several) -> String {
-    let Several { command, selecting, unpack, members, is_more } = several;
+pub(crate) fn choice(file: &str, several: &AmbiguousArchive) -> String {
+    let AmbiguousArchive { command, selecting, unpack, members, is_more } = several;
     let mut shown: Vec<&Member> = members.iter().filter(|member| !member.is_document()).collect();
     if shown.is_empty() {
         shown = members.iter().collect();

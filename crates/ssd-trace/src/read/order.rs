@@ -2,7 +2,7 @@
 
 use crate::read::doubles::Doubles;
 use crate::read::formats::{Clock, Event};
-use crate::read::volumes::Chosen;
+use crate::read::volumes::VolumeSelection;
 use ssd_core::metrics::numbers::{count, duration};
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const AFTER_A_SEAM: u64 = 16;
 
 /// Events with times before those of earlier events of the same volume.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Late {
+pub(crate) struct LateEvents {
     /// Number of such events, which a pass without sorting loses.
     pub(crate) events: u64,
     /// Largest difference, nanoseconds.
@@ -30,7 +30,7 @@ pub(crate) struct Late {
     latest: u64,
 }
 
-impl Late {
+impl LateEvents {
     /// Returns text such as "4 of 10 events are earlier than one above them, by up to 2 s".
     pub(crate) fn describe(&self) -> String {
         format!(
@@ -85,7 +85,12 @@ impl Track {
 
     /// Returns the latest earlier time if `event`, in line `line`, is before it, and counts the event as late.
     #[inline(always)]
-    pub(crate) fn missed(&mut self, event: &Event, line: u64, late: &mut Late) -> Option<u64> {
+    pub(crate) fn missed(
+        &mut self,
+        event: &Event,
+        line: u64,
+        late: &mut LateEvents,
+    ) -> Option<u64> {
         let at = event.at_ns;
         late.of += 1;
         (late.latest, late.earliest) =
@@ -130,7 +135,7 @@ impl Track {
 pub(crate) struct Tracks {
     dedup: bool,
     only: Track,
-    /// With [`Chosen::Each`], the track of every volume.
+    /// With [`VolumeSelection::Each`], the track of every volume.
     by_volume: BTreeMap<u64, Track>,
 }
 
@@ -140,13 +145,15 @@ impl Tracks {
     }
 
     #[inline(always)]
-    pub(crate) fn track_of(&mut self, chosen: Chosen, volume: u64) -> &mut Track {
+    pub(crate) fn track_of(&mut self, chosen: VolumeSelection, volume: u64) -> &mut Track {
         match chosen {
-            Chosen::Each => {
+            VolumeSelection::Each => {
                 let dedup = self.dedup;
                 self.by_volume.entry(volume).or_insert_with(|| Track::new(dedup))
             }
-            Chosen::Only | Chosen::One(_) | Chosen::All => &mut self.only,
+            VolumeSelection::Only | VolumeSelection::One(_) | VolumeSelection::All => {
+                &mut self.only
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! mixture: the intervals between the updates of a page do not change, but each page has its own start in the loop.
 
 use crate::read::input::{Step, Watch};
-use crate::read::kept::Kept;
+use crate::read::kept::TraceCache;
 use crate::read::replay::TraceSource;
 use crate::read::updates::{Kind, Updates};
 use ssd_core::host::request::{Op, Request, TimedRequest};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The updates of a trace, with those of each page shifted cyclically by a separate phase ([`Updates`]). Every loop has
 /// the same order.
-pub(crate) struct Phased {
+pub(crate) struct PhasedUpdates {
     updates: Arc<Updates>,
     sectors_per_page: u32,
     next: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Phased {
     loops: u32,
 }
 
-impl Phased {
+impl PhasedUpdates {
     /// Creates the updates of one loop, `source`, on pages of `page_bytes`, repeated `loops` times; `seed` draws the
     /// phases. They are shared with other runs that have the same trace from `store`.
     ///
@@ -34,9 +34,9 @@ impl Phased {
         source: TraceSource,
         (page_bytes, loops): (u32, u32),
         seed: u64,
-        store: Option<&Kept>,
+        store: Option<&TraceCache>,
         watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
-    ) -> Result<Phased, SourceError> {
+    ) -> Result<PhasedUpdates, SourceError> {
         let (sectors_per_page, watch) = (page_bytes / SECTOR_BYTES as u32, Watch::new(watch));
         let make = || Updates::shifted(&source, sectors_per_page, seed, &watch);
         let updates = match store {
@@ -45,15 +45,15 @@ impl Phased {
             }
             None => Arc::new(make()?),
         };
-        Ok(Phased::of(updates, sectors_per_page, loops))
+        Ok(PhasedUpdates::of(updates, sectors_per_page, loops))
     }
 
-    fn of(updates: Arc<Updates>, sectors_per_page: u32, loops: u32) -> Phased {
-        Phased { updates, sectors_per_page, next: 0, round: 0, loops }
+    fn of(updates: Arc<Updates>, sectors_per_page: u32, loops: u32) -> PhasedUpdates {
+        PhasedUpdates { updates, sectors_per_page, next: 0, round: 0, loops }
     }
 }
 
-impl Source for Phased {
+impl Source for PhasedUpdates {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         if self.next == self.updates.len() {
             if self.round + 1 >= self.loops {
@@ -84,22 +84,22 @@ mod tests {
     const PAGE: u32 = 8;
 
     #[derive(Clone)]
-    struct Listed(VecDeque<Request>);
+    struct ListSource(VecDeque<Request>);
 
-    impl Source for Listed {
+    impl Source for ListSource {
         fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
             Ok(self.0.pop_front().map(|request| TimedRequest { at: Nanos(3), request }))
         }
     }
 
-    fn phased(requests: &[Request], loops: u32, seed: u64) -> Result<Phased, SourceError> {
+    fn phased(requests: &[Request], loops: u32, seed: u64) -> Result<PhasedUpdates, SourceError> {
         let (round, mut nobody) =
-            (Listed(requests.iter().copied().collect()), |_| ControlFlow::Continue(()));
+            (ListSource(requests.iter().copied().collect()), |_| ControlFlow::Continue(()));
         let updates = Updates::shifted(&round, PAGE, seed, &Watch::new(&mut nobody))?;
-        Ok(Phased::of(Arc::new(updates), PAGE, loops))
+        Ok(PhasedUpdates::of(Arc::new(updates), PAGE, loops))
     }
 
-    fn updates(mut source: Phased) -> Vec<(Op, u64)> {
+    fn updates(mut source: PhasedUpdates) -> Vec<(Op, u64)> {
         let mut updates = Vec::new();
         while let Some(TimedRequest { request, .. }) = source.next_request().unwrap() {
             assert_eq!((request.sector % 8, request.sectors), (0, 8), "one whole page");

@@ -2,9 +2,9 @@
 
 use crate::config::Workload;
 use crate::read::input::{self, Step, Watch};
-use crate::read::reading::{self, Anomalies, Found};
+use crate::read::reading::{self, Anomalies, ReadingSummary};
 use crate::read::scan::Refusal;
-use crate::read::volumes::{Chosen, Numbers};
+use crate::read::volumes::{Numbers, VolumeSelection};
 use serde::Serialize;
 use ssd_core::config::Word;
 use ssd_core::host::request::TimedRequest;
@@ -77,7 +77,7 @@ impl Reading {
 
 /// The reason why reading ended early.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Stopped {
+pub enum ReadingError {
     /// The trace cannot be used.
     Refused(SourceError),
     /// The watcher ended it.
@@ -104,8 +104,8 @@ pub fn each_request(
     workload: &Workload,
     progress: impl FnMut(Step) -> ControlFlow<()>,
     mut take: impl FnMut(&TimedRequest) -> Result<(), SourceError>,
-) -> Result<Reading, Stopped> {
-    let volume = Chosen::of(workload.volume);
+) -> Result<Reading, ReadingError> {
+    let volume = VolumeSelection::of(workload.volume);
     read(workload, volume, progress, |_, timed| take(timed)).map(|result| result.reading)
 }
 
@@ -118,8 +118,8 @@ pub fn each_request_by_volume(
     workload: &Workload,
     progress: impl FnMut(Step) -> ControlFlow<()>,
     take: impl FnMut(u64, &TimedRequest) -> Result<(), SourceError>,
-) -> Result<VolumesReading, Stopped> {
-    read(workload, Chosen::Each, progress, take)
+) -> Result<VolumesReading, ReadingError> {
+    read(workload, VolumeSelection::Each, progress, take)
 }
 
 /// Returns the name of the trace in messages.
@@ -130,23 +130,23 @@ pub fn file_name(workload: &Workload) -> String {
 
 fn read(
     workload: &Workload,
-    volume: Chosen,
+    volume: VolumeSelection,
     mut progress: impl FnMut(Step) -> ControlFlow<()>,
     mut take: impl FnMut(u64, &TimedRequest) -> Result<(), SourceError>,
-) -> Result<VolumesReading, Stopped> {
+) -> Result<VolumesReading, ReadingError> {
     let path = workload.trace.as_deref().unwrap_or("-");
     let file = file_name(workload);
     let (mut count, watch) = (0u64, Watch::new(&mut progress));
     let raw = match input::open(path, &watch) {
         Ok(raw) => raw,
-        Err(_) if watch.stopped() => return Err(Stopped::Interrupted),
-        Err(error) => return Err(Stopped::Refused(error)),
+        Err(_) if watch.stopped() => return Err(ReadingError::Interrupted),
+        Err(error) => return Err(ReadingError::Refused(error)),
     };
     let mut numbers = Numbers::default();
     let read = reading::each_event(&file, raw, &watch, workload, volume, |event, at| {
         count += 1;
         let timed = match volume {
-            Chosen::All => numbers.request(event, at),
+            VolumeSelection::All => numbers.request(event, at),
             _ => Ok(event.request(at)),
         };
         timed.and_then(|timed| take(event.volume, &timed)).map_err(|SourceError(reason)| {
@@ -154,10 +154,10 @@ fn read(
         })
     });
     if watch.stopped() {
-        return Err(Stopped::Interrupted);
+        return Err(ReadingError::Interrupted);
     }
-    let Found { format, action, tally, outside, units, mut warnings } =
-        read.map_err(Stopped::Refused)?;
+    let ReadingSummary { format, action, tally, outside, units, mut warnings } =
+        read.map_err(ReadingError::Refused)?;
     warnings.extend(numbers.note(&file, &tally.names));
     let events = tally.events(action as u8);
     let (volume, device) = tally.volume.unwrap_or_default();

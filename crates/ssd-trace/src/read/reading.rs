@@ -3,14 +3,14 @@
 
 use crate::config::{TraceUnit, Workload};
 use crate::read::commands::{command, filter_of, list, one_of, options_without, word};
-use crate::read::detect::{self, Detected};
+use crate::read::detect::{self, DetectedFormat};
 use crate::read::formats::{self, Event, Format, ReadAs, TraceFormat, Work};
-use crate::read::input::{Watch, Watched, unreadable};
+use crate::read::input::{Watch, WatchedReader, unreadable};
 use crate::read::readings::{self, Counts};
 use crate::read::scan::{Refusal, Scan};
 use crate::read::tally::{LETTERS_AT_ISSUE, Tally};
 use crate::read::unpack::unpacked;
-use crate::read::volumes::Chosen;
+use crate::read::volumes::VolumeSelection;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
 use ssd_core::metrics::numbers::count;
@@ -22,7 +22,7 @@ const AT_ONCE: &str = "all of its requests arrive at the same time; to keep a fi
                        instead, run it with --pace closed";
 
 /// What was read.
-pub(crate) struct Found {
+pub(crate) struct ReadingSummary {
     /// The format, configured or detected.
     pub(crate) format: TraceFormat,
     /// The chosen action.
@@ -36,7 +36,7 @@ pub(crate) struct Found {
     pub(crate) warnings: Vec<String>,
 }
 
-impl Found {
+impl ReadingSummary {
     /// Returns the warnings for readers of any results of the trace `file`; `dedup`: repeated records were dropped.
     pub(crate) fn all_warnings(&self, file: &str, dedup: bool) -> Vec<String> {
         let anomalies = Anomalies {
@@ -63,14 +63,14 @@ pub(crate) fn each_event(
     raw: impl Read,
     watch: &Watch<'_>,
     workload: &Workload,
-    volume: Chosen,
+    volume: VolumeSelection,
     mut take: impl FnMut(&Event, u64) -> Result<(), Refusal>,
-) -> Result<Found, SourceError> {
+) -> Result<ReadingSummary, SourceError> {
     let Workload { from_ns: from, skip_bad, dedup, sort, .. } = *workload;
     check_options(workload)?;
-    let plain =
-        unpacked(Watched::new(raw, watch)).map_err(|error| unreadable(file, "line 1", &error))?;
-    let Detected { format, read_as, is_detected, notes, skipping, instead, actions, reader } =
+    let plain = unpacked(WatchedReader::new(raw, watch))
+        .map_err(|error| unreadable(file, "line 1", &error))?;
+    let DetectedFormat { format, read_as, is_detected, notes, skipping, instead, actions, reader } =
         detect::format_of(file, workload, plain)?;
     let action = char::from(read_as.action);
     if action != 'Q' && !formats::has_actions(format) {
@@ -116,7 +116,7 @@ pub(crate) fn each_event(
     let warnings = doubts(file, workload, (format, is_detected), &scan.read_as, &tally);
     let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
     let warnings = notes.into_iter().chain(warnings).collect();
-    Ok(Found { format, action, tally, outside, units, warnings })
+    Ok(ReadingSummary { format, action, tally, outside, units, warnings })
 }
 
 /// Adds the options from `workload` to the command at the end of the message, which reads the same trace from standard
@@ -178,9 +178,9 @@ struct Pass<'s, 'a, 'w, R, T> {
 }
 
 impl<R: Read, T: FnMut(&Event) -> Result<(), Refusal>> Work for Pass<'_, '_, '_, R, T> {
-    type Done = Result<Tally, SourceError>;
+    type Output = Result<Tally, SourceError>;
 
-    fn with<P: Format>(self) -> Self::Done {
+    fn with<P: Format>(self) -> Self::Output {
         self.scan.run(P::new(&self.scan.read_as), self.reader, self.take)
     }
 }

@@ -33,7 +33,7 @@ const UNUSUAL_RATE: f64 = 8e9;
 pub(crate) const FEW_BAD: f64 = 0.1;
 
 /// How the lines that do not fit may be skipped.
-pub(crate) enum Skipping {
+pub(crate) enum BadLines {
     /// There are few: with these options.
     Few(String),
     /// There are so many that the format or the columns may be wrong; with these options.
@@ -286,7 +286,7 @@ impl Reading {
         read_as: &ReadAs,
         head: &Head<'_>,
     ) -> Option<Counts> {
-        formats::with(format, Counting { read_as, head })
+        formats::with(format, HeadCounter { read_as, head })
     }
 
     /// Returns whether one of its columns has times.
@@ -319,7 +319,7 @@ impl Reading {
     fn assuming(&self) -> String {
         let columns = self.columns.as_ref();
         match columns.map(|columns| &columns.size) {
-            Some(&Size::Always(bytes)) => format!(", each of {}", size(bytes as f64)),
+            Some(&Size::Constant(bytes)) => format!(", each of {}", size(bytes as f64)),
             _ => String::new(),
         }
     }
@@ -348,13 +348,13 @@ impl Reading {
 }
 
 /// Counts a head in the format of a parser.
-struct Counting<'a> {
+struct HeadCounter<'a> {
     read_as: &'a ReadAs,
     head: &'a Head<'a>,
 }
 
-impl Work for Counting<'_> {
-    type Done = Counts;
+impl Work for HeadCounter<'_> {
+    type Output = Counts;
 
     fn with<P: Format>(self) -> Counts {
         let mut parser = P::new(self.read_as);

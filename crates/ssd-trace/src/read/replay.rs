@@ -6,12 +6,12 @@ use crate::read::digest::Digest;
 use crate::read::facts::{TraceFacts, Volume};
 use crate::read::fit::{Fitter, Record};
 use crate::read::input::{self, Step, Watch};
-use crate::read::kept::{Kept, Whole};
-use crate::read::reading::{self, Found};
+use crate::read::kept::{CachedTrace, TraceCache};
+use crate::read::reading::{self, ReadingSummary};
 use crate::read::scan::Refusal;
 use crate::read::tally::Tally;
 use crate::read::updates::Key;
-use crate::read::volumes::Chosen;
+use crate::read::volumes::VolumeSelection;
 use ssd_core::config::Word;
 use ssd_core::host::copy::SourceRange;
 use ssd_core::host::request::{Op, Request, TimedRequest, flags};
@@ -61,7 +61,7 @@ impl TraceSource {
         workload: &Workload,
         page_bytes: u32,
         user_pages: u32,
-        store: Option<&Kept>,
+        store: Option<&TraceCache>,
         watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Result<(TraceSource, TraceFacts), SourceError> {
         let (file, watch) = (input::display_name(path), Watch::new(watch));
@@ -111,7 +111,7 @@ impl TraceSource {
         let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
         let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
         let mut digest = Digest::new();
-        let volume = Chosen::of(workload.volume);
+        let volume = VolumeSelection::of(workload.volume);
         let result = reading::each_event(file, raw, watch, workload, volume, |event, at| {
             fitter.add(event, at)?;
             digest.add(&event.request(at));
@@ -127,17 +127,17 @@ impl TraceSource {
     /// Returns the part of a cached trace for `workload`; `None` if only the file can show the error.
     fn of_whole(
         file: &str,
-        trace: &Whole,
+        trace: &CachedTrace,
         workload: &Workload,
         (page_bytes, user_pages): (u32, u32),
     ) -> Option<Result<(TraceSource, TraceFacts), SourceError>> {
-        let Found { format, action, tally, .. } = &*trace.reading;
+        let ReadingSummary { format, action, tally, .. } = &*trace.reading;
         let from_ns = workload.from_ns;
         let range = trace.range(from_ns, workload.until_ns.unwrap_or(u64::MAX));
         let part = &trace.records[range.clone()];
         let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
         let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
-        let volume = Chosen::of(workload.volume);
+        let volume = VolumeSelection::of(workload.volume);
         let (mut digest, mut as_is) = (Digest::new(), true);
         if let Some((renumbered, of_all)) = trace.renumbered {
             if let Err(error) = renumbered.check_room(sectors_per_page, user_pages) {
@@ -149,7 +149,7 @@ impl TraceSource {
             return Some(Err(reading::nothing(file, tally, (*format, *action), &[], workload)));
         } else {
             as_is = workload.fit != Fit::Compact
-                && volume != Chosen::All
+                && volume != VolumeSelection::All
                 && part.iter().all(|record| record.end() <= fitter.capacity());
             for record in part {
                 let (event, at) = (record.event(), record.at - from_ns);
@@ -304,12 +304,12 @@ struct Part {
 /// Returns the requests of a trace fitted to the device.
 fn fitted(
     file: &str,
-    reading: &Found,
-    volume: Chosen,
+    reading: &ReadingSummary,
+    volume: VolumeSelection,
     fitter: &mut Fitter,
 ) -> Result<Vec<Record>, SourceError> {
     let mut records = fitter.finish().map_err(|error| SourceError(format!("{file}: {error}")))?;
-    if volume == Chosen::All {
+    if volume == VolumeSelection::All {
         let ranks = reading.tally.tenants.ranks();
         records.iter_mut().for_each(|r| r.stream = ranks[usize::from(r.stream)]);
     }
@@ -342,11 +342,11 @@ impl TraceFacts {
     fn of(
         file: &str,
         workload: &Workload,
-        reading: &Found,
+        reading: &ReadingSummary,
         fitter: &Fitter,
         digest: Digest,
     ) -> TraceFacts {
-        let Found { format, action, tally, outside, units, warnings } = reading;
+        let ReadingSummary { format, action, tally, outside, units, warnings } = reading;
         TraceFacts {
             file: file.to_owned(),
             lines: tally.lines,

@@ -13,12 +13,12 @@ use crate::read::formats::{
 use crate::read::input::{self, Step, Watch, unreadable};
 use crate::read::lines::{Lines, Pieces, Text};
 use crate::read::order::{COUNTED, Track, Tracks};
-use crate::read::readings::Skipping;
+use crate::read::readings::BadLines;
 use crate::read::records::{Part, Records};
 use crate::read::sort::{Entry, Room, Sorter};
 use crate::read::tally::Tally;
 use crate::read::unit::{LARGEST_SECTORS, Shape};
-use crate::read::volumes::Chosen;
+use crate::read::volumes::VolumeSelection;
 use ssd_core::host::source::{Source, SourceError};
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -51,13 +51,13 @@ pub(crate) struct Scan<'a, 'w> {
     /// Whether to count and skip lines that cannot be used.
     pub(crate) skip_bad: bool,
     /// The volumes used.
-    pub(crate) volume: Chosen,
+    pub(crate) volume: VolumeSelection,
     /// Whether to drop doubled records.
     pub(crate) dedup: bool,
     /// Whether to sort events by time instead of requiring their order.
     pub(crate) sort: bool,
     /// The options for skipping in messages.
-    pub(crate) skipping: Skipping,
+    pub(crate) skipping: BadLines,
     /// How to read a file that is not in its format.
     pub(crate) instead: Option<String>,
     /// Whether to refuse numbers that fit another unit, such as pages of this many bytes.
@@ -209,7 +209,8 @@ impl Scan<'_, '_> {
         let mut reader = Reader::of(self.file, reader)?;
         let mut events = self.start();
         // Only the message that lists the volumes needs the statistics of these files.
-        events.collects_shape = self.volume == Chosen::Only && reader.header().columns.volume;
+        events.collects_shape =
+            self.volume == VolumeSelection::Only && reader.header().columns.volume;
         let mut batch = Vec::with_capacity(BATCH);
         loop {
             batch.clear();
@@ -361,7 +362,7 @@ impl Scan<'_, '_> {
                 tally.far_line.get_or_insert(tally.lines);
             }
         }
-        if self.volume == Chosen::All {
+        if self.volume == VolumeSelection::All {
             self.place(&mut event, tally)?;
         }
         let track = tracks.track_of(self.volume, event.volume);
@@ -416,26 +417,26 @@ impl Scan<'_, '_> {
             return Err(Refusal::Trace(SourceError(format!("{}: {text}", self.file))));
         }
         match (self.volume, &tally.volume) {
-            (Chosen::Each | Chosen::All, _) => return Ok(true),
-            (Chosen::One(chosen), _) => {
+            (VolumeSelection::Each | VolumeSelection::All, _) => return Ok(true),
+            (VolumeSelection::One(chosen), _) => {
                 tally.other_volumes += u64::from(chosen != volume);
                 return Ok(chosen == volume);
             }
-            (Chosen::Only, Some((first, _))) => tally.several |= *first != volume,
-            (Chosen::Only, None) => tally.volume = Some((volume, String::new())),
+            (VolumeSelection::Only, Some((first, _))) => tally.several |= *first != volume,
+            (VolumeSelection::Only, None) => tally.volume = Some((volume, String::new())),
         }
         Ok(!tally.several)
     }
 
     /// Checks that the chosen volumes exist, and names them.
     fn end(&self, mut tally: Tally, name: &dyn Fn(u64) -> String) -> Result<Tally, SourceError> {
-        if matches!(self.volume, Chosen::Each | Chosen::All) {
+        if matches!(self.volume, VolumeSelection::Each | VolumeSelection::All) {
             tally.names = tally.volumes.all().map(|(volume, _)| (volume, name(volume))).collect();
         }
         let chosen = match self.volume {
-            Chosen::Only => tally.volume.as_ref().map(|volume| volume.0),
-            Chosen::One(volume) => Some(volume),
-            Chosen::Each | Chosen::All => None,
+            VolumeSelection::Only => tally.volume.as_ref().map(|volume| volume.0),
+            VolumeSelection::One(volume) => Some(volume),
+            VolumeSelection::Each | VolumeSelection::All => None,
         };
         let Some(chosen) = chosen else { return Ok(tally) };
         let (is_known, number) = (tally.volumes.holds(chosen), tally.volumes.count());

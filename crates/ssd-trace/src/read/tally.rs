@@ -1,10 +1,10 @@
 //! Counts over a whole trace file.
 
 use crate::read::formats::{Event, TraceFormat, Waits};
-use crate::read::order::Late;
+use crate::read::order::LateEvents;
 use crate::read::readings::Counts;
 use crate::read::unit::Shape;
-use crate::read::volumes::{Chosen, Tenants, Volumes};
+use crate::read::volumes::{Tenants, VolumeSelection, Volumes};
 use std::collections::BTreeMap;
 
 /// Minimum number of requests of a file that was probably recorded, so that its last line should end with a newline.
@@ -38,10 +38,10 @@ pub(crate) struct Tally {
     pub(crate) other_volumes: u64,
     /// Records that repeat an identical record less than 1 ms later.
     pub(crate) doubled: u64,
-    /// With [`Chosen::Each`] and [`Chosen::All`] the name of every volume.
+    /// With [`VolumeSelection::Each`] and [`VolumeSelection::All`] the name of every volume.
     pub(crate) names: BTreeMap<u64, String>,
     /// Events before an earlier event in time.
-    pub(crate) late: Late,
+    pub(crate) late: LateEvents,
     /// Events that were sorted.
     pub(crate) sorted: u64,
     /// Whether the last line has no newline.
@@ -54,7 +54,7 @@ pub(crate) struct Tally {
     pub(crate) far_line: Option<u64>,
     /// Statistics of addresses and lengths.
     pub(crate) shape: Shape,
-    /// With [`Chosen::All`], the existing volumes.
+    /// With [`VolumeSelection::All`], the existing volumes.
     pub(crate) tenants: Tenants,
     pub(super) volumes: Volumes,
     /// Whether a second volume exists although none was chosen.
@@ -112,10 +112,10 @@ impl Tally {
     /// Counts an event that is not used because of its volume. Without [`Tally::shape`], the events before the second
     /// volume are unknown.
     #[inline(never)]
-    pub(super) fn count_apart(&mut self, event: &Event, chosen: Chosen) {
+    pub(super) fn count_apart(&mut self, event: &Event, chosen: VolumeSelection) {
         match (chosen, &self.volume) {
-            (Chosen::One(chosen), _) if self.volumes.holds(chosen) => return,
-            (Chosen::Only, Some((first, _))) if self.apart.is_empty() => {
+            (VolumeSelection::One(chosen), _) if self.volumes.holds(chosen) => return,
+            (VolumeSelection::Only, Some((first, _))) if self.apart.is_empty() => {
                 let counts = Counts::from(&self.shape);
                 if counts.requests() == 0 {
                     return;

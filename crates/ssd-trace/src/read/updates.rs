@@ -44,7 +44,7 @@ impl Updates {
         watch: &Watch<'_>,
     ) -> Result<Updates, SourceError> {
         // Traces are long, so this is a counting sort that reads the trace again instead of storing its order.
-        let recorded = Recorded { round, sectors_per_page, watch };
+        let recorded = RecordedUpdates { round, sectors_per_page, watch };
         let counts = recorded.counts()?;
         let reserved = |error| no_memory(counts.updates, &error);
         let mut updates = Updates::default();
@@ -67,7 +67,7 @@ impl Updates {
     /// Stores the updates with positions in `places`, from index `first` on; returns the end.
     fn order<S: Source + Clone>(
         &mut self,
-        recorded: &Recorded<'_, '_, S>,
+        recorded: &RecordedUpdates<'_, '_, S>,
         phases: &mut Phases,
         places: Range<u32>,
         first: u32,
@@ -154,13 +154,13 @@ impl Phases {
 
 /// The updates of a round as recorded, without reads and flushes, which change no page, and without TRIMs of partial
 /// pages.
-struct Recorded<'a, 'w, S> {
+struct RecordedUpdates<'a, 'w, S> {
     round: &'a S,
     sectors_per_page: u32,
     watch: &'a Watch<'w>,
 }
 
-impl<S: Source + Clone> Recorded<'_, '_, S> {
+impl<S: Source + Clone> RecordedUpdates<'_, '_, S> {
     /// Calls `with` for each request that updates pages, with these pages and the kind of the updates.
     fn each_range(
         &self,

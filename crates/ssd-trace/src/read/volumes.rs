@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Which volumes of a trace are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum VolumeSelection {
     /// The only volume; a second one is an error.
     Only,
     /// The volume with this number.
@@ -19,13 +19,13 @@ pub(crate) enum Chosen {
     All,
 }
 
-impl Chosen {
+impl VolumeSelection {
     /// Returns the choice in `workload.volume`.
-    pub(crate) fn of(key: Option<VolumeKey>) -> Chosen {
+    pub(crate) fn of(key: Option<VolumeKey>) -> VolumeSelection {
         match key {
-            None => Chosen::Only,
-            Some(VolumeKey::One(number)) => Chosen::One(number),
-            Some(VolumeKey::Every(_)) => Chosen::All,
+            None => VolumeSelection::Only,
+            Some(VolumeKey::One(number)) => VolumeSelection::One(number),
+            Some(VolumeKey::Every(_)) => VolumeSelection::All,
         }
     }
 }

@@ -102,9 +102,9 @@ mod tests {
     use super::*;
 
     /// Refuses the item with this number.
-    struct Held(Vec<u64>, u64);
+    struct RefusingConsumer(Vec<u64>, u64);
 
-    impl Consumer for Held {
+    impl Consumer for RefusingConsumer {
         type Item = u64;
 
         fn consume(&mut self, items: &[u64]) -> Result<(), SourceError> {
@@ -118,7 +118,7 @@ mod tests {
     fn all_items_arrive_in_order() {
         // Counts without a complete batch, with a complete or incomplete last batch, and with more than may wait.
         for count in [0, 1023, 1024, 1025, 100_000] {
-            let mut worker = Worker::new(Held(Vec::new(), u64::MAX)).unwrap();
+            let mut worker = Worker::new(RefusingConsumer(Vec::new(), u64::MAX)).unwrap();
             (0..count).for_each(|item| worker.push(item).unwrap());
             assert_eq!(worker.finish().unwrap().0, (0..count).collect::<Vec<u64>>());
         }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn an_error_arrives_at_the_latest_at_the_end() {
         for (count, refused) in [(10, 3), (5000, 4999), (1_000_000, 0)] {
-            let mut worker = Worker::new(Held(Vec::new(), refused)).unwrap();
+            let mut worker = Worker::new(RefusingConsumer(Vec::new(), refused)).unwrap();
             let error = (0..count).find_map(|item| worker.push(item).err());
             let error = error.or_else(|| worker.finish().err()).expect("it refuses an item");
             assert_eq!(error.0, format!("item {refused}"));

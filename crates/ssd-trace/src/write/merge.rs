@@ -6,7 +6,7 @@ use crate::config::Workload;
 use crate::read::commands::of_merge;
 use crate::read::formats::Event;
 use crate::read::input::Step;
-use crate::read::raw::{self, Reading, Stopped};
+use crate::read::raw::{self, Reading, ReadingError};
 use crate::read::sort::{Entry, Room, Sorter};
 use ssd_core::host::source::SourceError;
 use std::ops::ControlFlow;
@@ -33,8 +33,8 @@ pub fn merge_traces(
             sorter.push(Event { volume, ..Event::of(timed) }, done)
         });
         let read = read.map_err(|stopped| match stopped {
-            Stopped::Refused(error) => Stopped::Refused(SourceError(of_merge(&error.0))),
-            Stopped::Interrupted => stopped,
+            ReadingError::Refused(error) => ReadingError::Refused(SourceError(of_merge(&error.0))),
+            ReadingError::Interrupted => stopped,
         });
         readings.push(ended(None, read, done)?);
     }

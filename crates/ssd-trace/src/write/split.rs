@@ -51,8 +51,8 @@ pub fn split_trace(
     options: Options,
     mut progress: impl FnMut(Step) -> ControlFlow<()>,
 ) -> Result<(Reading, Vec<SplitVolume>), ConvertError> {
-    let mut open = Open { folder, target, options, writers: BTreeMap::new() };
-    let mut later = Later { folder, spills: Vec::new(), places: BTreeMap::new() };
+    let mut open = OpenVolumes { folder, target, options, writers: BTreeMap::new() };
+    let mut later = SpilledVolumes { folder, spills: Vec::new(), places: BTreeMap::new() };
     let (mut failed, mut done, mut last) = (None, 0, Step::Read(0));
     let watch = |step| {
         last = step;
@@ -70,7 +70,7 @@ pub fn split_trace(
     let VolumesReading { reading, mut names } = ended(failed, read, done)?;
     let mut traces = open.finish()?;
     for spill in later.spills {
-        let (mut part, mut back) = (Open { writers: BTreeMap::new(), ..open }, 0);
+        let (mut part, mut back) = (OpenVolumes { writers: BTreeMap::new(), ..open }, 0);
         let mut interrupted = false;
         spill.read(|volume, timed| {
             back += 1;
@@ -105,14 +105,14 @@ fn path_of(folder: &Path, target: &Target, volume: u64) -> PathBuf {
 }
 
 /// The volumes whose files are open.
-struct Open<'a> {
+struct OpenVolumes<'a> {
     folder: &'a Path,
     target: &'a Target,
     options: Options,
     writers: BTreeMap<u64, Box<dyn TraceWriter>>,
 }
 
-impl Open<'_> {
+impl OpenVolumes<'_> {
     /// Returns whether the file of `volume` is open or can be opened.
     fn takes(&self, volume: u64) -> bool {
         self.writers.len() < MOST_OPEN || self.writers.contains_key(&volume)
@@ -135,13 +135,13 @@ impl Open<'_> {
 }
 
 /// The volumes that wait in temporary files.
-struct Later<'a> {
+struct SpilledVolumes<'a> {
     folder: &'a Path,
     spills: Vec<Spill>,
     places: BTreeMap<u64, usize>,
 }
 
-impl Later<'_> {
+impl SpilledVolumes<'_> {
     /// Returns the temporary file of `volume`; the outer error refuses the trace.
     fn place(&mut self, volume: u64) -> Result<Result<&mut Spill, WriteError>, SourceError> {
         let next = self.places.len();

@@ -4,7 +4,7 @@
 use super::{ConvertError, Counts, TraceWriter, WriteError};
 use crate::config::Workload;
 use crate::read::input::Step;
-use crate::read::raw::{self, Reading, Stopped};
+use crate::read::raw::{self, Reading, ReadingError};
 use ssd_core::host::source::SourceError;
 use std::ops::ControlFlow;
 
@@ -38,13 +38,13 @@ pub(super) fn keep_error(failed: &mut Option<WriteError>, error: WriteError) -> 
 /// Returns the result of a reading.
 pub(super) fn ended<T>(
     failed: Option<WriteError>,
-    read: Result<T, Stopped>,
+    read: Result<T, ReadingError>,
     done: u64,
 ) -> Result<T, ConvertError> {
     match (failed, read) {
         (Some(error), _) => Err(error.into()),
         (None, Ok(reading)) => Ok(reading),
-        (None, Err(Stopped::Refused(error))) => Err(error.into()),
-        (None, Err(Stopped::Interrupted)) => Err(ConvertError::Interrupted { done }),
+        (None, Err(ReadingError::Refused(error))) => Err(error.into()),
+        (None, Err(ReadingError::Interrupted)) => Err(ConvertError::Interrupted { done }),
     }
 }

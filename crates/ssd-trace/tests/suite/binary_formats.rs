@@ -13,24 +13,24 @@ use std::ops::ControlFlow::Continue;
 use std::process::Command;
 
 /// Time after the first request, and the request.
-type Timed = (u64, Request);
+type RequestAt = (u64, Request);
 
 fn of(format: TraceFormat) -> Workload {
     Workload { format, ..workload(WorkloadKind::Trace) }
 }
 
-fn read(bytes: &[u8], workload: &Workload) -> Result<(Vec<Timed>, TraceFacts), String> {
+fn read(bytes: &[u8], workload: &Workload) -> Result<(Vec<RequestAt>, TraceFacts), String> {
     let read = TraceSource::read("t", bytes, workload, 4096, 1 << 20);
     read.map(timed).map_err(|error| error.0)
 }
 
-fn open(path: &str, workload: &Workload) -> Result<(Vec<Timed>, TraceFacts), String> {
+fn open(path: &str, workload: &Workload) -> Result<(Vec<RequestAt>, TraceFacts), String> {
     TraceSource::open(path, workload, 4096, 1 << 20, None, &mut |_| Continue(()))
         .map(timed)
         .map_err(|error| error.0)
 }
 
-fn timed((mut source, facts): (TraceSource, TraceFacts)) -> (Vec<Timed>, TraceFacts) {
+fn timed((mut source, facts): (TraceSource, TraceFacts)) -> (Vec<RequestAt>, TraceFacts) {
     let all = drain(&mut source);
     let first = all.first().map_or(0, |timed| timed.at.0);
     (all.iter().map(|timed| (timed.at.0 - first, timed.request)).collect(), facts)

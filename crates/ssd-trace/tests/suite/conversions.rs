@@ -9,7 +9,7 @@ use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::units::Nanos;
 use ssd_trace::config::{AllVolumes, Fit, TraceUnit, VolumeKey, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
-use ssd_trace::raw::{Reading, Stopped, each_request};
+use ssd_trace::raw::{Reading, ReadingError, each_request};
 use ssd_trace::write::{
     Allow, ConvertError, Counts, MOST_OPEN, Options, TARGETS, Target, convert_trace, merge_traces,
     split_trace,
@@ -37,7 +37,7 @@ fn target(format: TraceFormat) -> &'static Target {
     Target::named(format.word()).unwrap()
 }
 
-fn read(workload: &Workload) -> Result<(Vec<TimedRequest>, Reading), Stopped> {
+fn read(workload: &Workload) -> Result<(Vec<TimedRequest>, Reading), ReadingError> {
     let mut found = Vec::new();
     let reading = each_request(workload, go_on, |timed| {
         found.push(*timed);
@@ -167,7 +167,7 @@ fn a_trace_file_is_replayed_like_its_text() {
     // An action is a matter of block-event text; an empty file and half a file are refused.
     let other = Workload { action: 'D', ..of(&own, TraceFormat::Auto) };
     let refusal = |workload: &Workload| match read(workload) {
-        Err(Stopped::Refused(error)) => error.0,
+        Err(ReadingError::Refused(error)) => error.0,
         other => panic!("{other:?}"),
     };
     assert!(refusal(&other).contains("workload.action at \"Q\""));

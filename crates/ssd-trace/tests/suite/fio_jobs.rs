@@ -7,10 +7,10 @@ use ssd_trace::fio::JobFile;
 use std::collections::BTreeMap;
 
 /// Requests as (operation, first byte, bytes).
-pub(crate) type Made = Vec<(Op, u64, u64)>;
+pub(crate) type RequestList = Vec<(Op, u64, u64)>;
 
 /// Those of a job file on a device of `device` bytes that takes no time.
-pub(crate) fn made(text: &str, device: u64) -> Made {
+pub(crate) fn made(text: &str, device: u64) -> RequestList {
     let mut source = JobFile::parse(text, "test.fio").unwrap().source(device, 1).unwrap();
     let mut made = Vec::new();
     while let Some(one) = source.next_request().unwrap() {
@@ -386,7 +386,7 @@ fn places_are_those_of_the_options() {
     let mib = 1 << 20;
     let shares = |options: &str, of: &dyn Fn(&(Op, u64, u64)) -> bool| {
         let job = format!("[a]\nrw=randrw\nnorandommap\nsize=64m\n{options}\n");
-        let all: Made = made(&job, 64 * mib).into_iter().filter(of).collect();
+        let all: RequestList = made(&job, 64 * mib).into_iter().filter(of).collect();
         let share = |from: u64, to: u64| {
             let within = all.iter().filter(|one| (from * mib..to * mib).contains(&one.1)).count();
             within as f64 / all.len() as f64

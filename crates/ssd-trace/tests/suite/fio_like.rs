@@ -1,12 +1,12 @@
 //! Requests like those of fio itself, where it is installed.
 
-use super::fio_jobs::{Made, made};
+use super::fio_jobs::{RequestList, made};
 use ssd_core::host::request::Op;
 use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What fio does with the same job, from its own log.
-fn of_fio(options: &str, name: &str) -> Option<Made> {
+fn of_fio(options: &str, name: &str) -> Option<RequestList> {
     let folder = std::env::temp_dir().join(format!("fio-jobs-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let job = format!("[a]\nioengine=psync\nfilename=file\n{options}\n");
@@ -36,8 +36,8 @@ fn of_fio(options: &str, name: &str) -> Option<Made> {
 /// Statistics of requests: share of reads, mean size, share of the bytes in the first quarter of the
 /// file, blocks touched, shares of the 1 and 16 most frequent of them, of requests that begin where the
 /// last of their operation ended, and of flushes.
-fn statistics(all: &Made, size: u64) -> [f64; 8] {
-    let made: Made = all.iter().copied().filter(|one| one.0 != Op::Flush).collect();
+fn statistics(all: &RequestList, size: u64) -> [f64; 8] {
+    let made: RequestList = all.iter().copied().filter(|one| one.0 != Op::Flush).collect();
     let mut ends = [u64::MAX; 4];
     let follows = made.iter().filter(|one| {
         let end = std::mem::replace(&mut ends[one.0 as usize], one.1 + one.2);
@@ -172,7 +172,7 @@ fn requests_without_randomness_are_those_of_fio() {
             return;
         };
         let ours = made(&format!("[a]\nfilename=file\n{options}\n"), 1 << 20);
-        let data = |made: &Made| -> Made {
+        let data = |made: &RequestList| -> RequestList {
             made.iter()
                 .map(|&(op, at, n)| if op == Op::Flush { (op, 0, 0) } else { (op, at, n) })
                 .collect()
@@ -201,7 +201,7 @@ fn rounds_repeat_where_those_of_fio_do() {
             eprintln!("skipped: fio is not installed");
             return;
         };
-        let repeats = |all: &Made| all[..requests] == all[requests..2 * requests];
+        let repeats = |all: &RequestList| all[..requests] == all[requests..2 * requests];
         let ours = made(&format!("[a]\nfilename=file\n{options}\n"), 256 << 10);
         assert_eq!(repeats(&ours), repeats(&theirs), "{name}");
     }

@@ -12,7 +12,7 @@ const MS: u64 = 1_000_000;
 
 /// A request: when it was submitted, when it was meant to be, what, first byte and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Seen {
+struct SubmittedRequest {
     now: u64,
     meant: u64,
     op: Op,
@@ -21,7 +21,7 @@ struct Seen {
 }
 
 /// The requests of `text` on a device of 64 MiB that answers `latency` after it is asked, up to `most` of them.
-fn seen(text: &str, latency: u64, most: usize) -> Vec<Seen> {
+fn seen(text: &str, latency: u64, most: usize) -> Vec<SubmittedRequest> {
     let mut source = JobFile::parse(text, "test.fio").unwrap().source(64 << 20, 1).unwrap();
     let (mut now, mut all, mut flight) = (0, Vec::new(), VecDeque::new());
     loop {
@@ -29,7 +29,7 @@ fn seen(text: &str, latency: u64, most: usize) -> Vec<Seen> {
             let request = next.request;
             let (start, bytes) = (request.sector * 512, u64::from(request.sectors) * 512);
             flight.push_back((now + latency, all.len() as u64));
-            all.push(Seen { now, meant: next.at.0, op: request.op, start, bytes });
+            all.push(SubmittedRequest { now, meant: next.at.0, op: request.op, start, bytes });
             if all.len() == most {
                 return all;
             }

@@ -1,7 +1,7 @@
 //! Every format: what its lines become, what is refused and where, and how it is found out.
 
 use crate::cases::cases;
-use crate::samples::{Simple, sample, samples, texts};
+use crate::samples::{RequestTuple, sample, samples, texts};
 use crate::workloads::{drain, workload};
 use proptest::prelude::*;
 use ssd_core::config::Word;
@@ -33,7 +33,7 @@ fn refuse(text: &str, workload: &Workload, parts: &[&str]) {
     assert!(error.len() < 800, "{error}");
 }
 
-fn simple(requests: &[TimedRequest]) -> Vec<Simple> {
+fn simple(requests: &[TimedRequest]) -> Vec<RequestTuple> {
     let one = |t: &TimedRequest| (t.at.0, t.request.op, t.request.sector, t.request.sectors);
     requests.iter().map(one).collect()
 }

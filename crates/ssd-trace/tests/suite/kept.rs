@@ -12,7 +12,7 @@ use ssd_core::host::request::{Op, TimedRequest};
 use ssd_trace::config::{AllVolumes, Fit, Phases, VolumeKey, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
 use ssd_trace::write::{Columnar, Options};
-use ssd_trace::{Kept, OpenedSource};
+use ssd_trace::{OpenedSource, TraceCache};
 use std::ops::ControlFlow::{Break, Continue};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -56,9 +56,9 @@ fn msr(odd: bool) -> String {
     lines.join("\n") + "\n"
 }
 
-type Told = Result<(Vec<TimedRequest>, String, Vec<String>), String>;
+type ReadResult = Result<(Vec<TimedRequest>, String, Vec<String>), String>;
 
-fn told(opened: Result<OpenedSource, ssd_core::host::source::SourceError>) -> Told {
+fn told(opened: Result<OpenedSource, ssd_core::host::source::SourceError>) -> ReadResult {
     let mut opened = opened.map_err(|error| error.0)?;
     let facts = opened.facts.expect("a trace");
     let json = serde_json::to_string(&facts).unwrap();
@@ -68,11 +68,11 @@ fn told(opened: Result<OpenedSource, ssd_core::host::source::SourceError>) -> To
     Ok((requests, json, facts.warnings()))
 }
 
-fn alone(workload: &Workload) -> Told {
+fn alone(workload: &Workload) -> ReadResult {
     told(ssd_trace::open(workload, DEVICE.0, DEVICE.1, 1))
 }
 
-fn with(kept: &Kept, workload: &Workload) -> Told {
+fn with(kept: &TraceCache, workload: &Workload) -> ReadResult {
     let mut nobody = |_| Continue(());
     told(ssd_trace::open_watched(workload, DEVICE.0, DEVICE.1, 1, Some(kept), &mut nobody))
 }
@@ -85,7 +85,7 @@ fn of(path: &Path) -> Workload {
 #[test]
 fn what_is_replayed_is_what_would_be_read() {
     let ((_even, even), (_odd, odd)) = (file(&msr(false)), file(&msr(true)));
-    let kept = Kept::new(1 << 20, late);
+    let kept = TraceCache::new(1 << 20, late);
     let (mut alike, mut refused) = (0, 0);
     for path in [&even, &odd] {
         for fit in [Fit::None, Fit::Wrap, Fit::Compact] {
@@ -125,7 +125,7 @@ fn messages_name_the_file_as_it_was_given() {
     let (_folder, first) = file(&msr(true));
     let second = first.with_extension("link");
     std::os::unix::fs::symlink(&first, &second).unwrap();
-    let kept = Kept::new(1 << 20, late);
+    let kept = TraceCache::new(1 << 20, late);
     for path in [&first, &second] {
         let read = Workload { skip_bad: true, fit: Fit::Wrap, ..of(path) };
         let read = Workload { volume: Some(VolumeKey::One(0)), max_bad: 0.5, ..read };
@@ -142,7 +142,7 @@ fn messages_name_the_file_as_it_was_given() {
 fn threads_that_want_a_trace_at_once_read_it_once() {
     let (_folder, path) = file(&msr(false));
     let read = Workload { volume: Some(VolumeKey::One(0)), ..of(&path) };
-    let (kept, expected, start) = (Kept::new(1 << 20, late), alone(&read), Barrier::new(8));
+    let (kept, expected, start) = (TraceCache::new(1 << 20, late), alone(&read), Barrier::new(8));
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -157,7 +157,7 @@ fn threads_that_want_a_trace_at_once_read_it_once() {
 #[test]
 fn runs_that_share_independent_updates_get_those_of_a_run_alone() {
     let (_folder, path) = file(&msr(false));
-    let (kept, start) = (Kept::new(1 << 20, late), Barrier::new(12));
+    let (kept, start) = (TraceCache::new(1 << 20, late), Barrier::new(12));
     let of = |volume, phases, until_ns, loops| {
         let volume = Some(VolumeKey::One(volume));
         Workload { volume, phases, until_ns, loops, fit: Fit::Compact, ..of(&path) }
@@ -193,7 +193,7 @@ fn runs_that_share_independent_updates_get_those_of_a_run_alone() {
 fn a_file_that_has_changed_is_read_again() {
     let (_folder, path) = file(&msr(false));
     let read = Workload { volume: Some(VolumeKey::One(0)), ..of(&path) };
-    let kept = Kept::new(1 << 20, late);
+    let kept = TraceCache::new(1 << 20, late);
     let before = with(&kept, &read).unwrap();
     let times = std::fs::metadata(&path).unwrap().modified().unwrap();
     // As long as before, in the same file, with the old time of modification.
@@ -211,7 +211,7 @@ fn a_file_that_has_changed_is_read_again() {
 fn a_file_that_may_still_change_unseen_is_not_kept() {
     let (_folder, path) = file(&msr(false));
     let read = Workload { volume: Some(VolumeKey::One(0)), ..of(&path) };
-    let kept = Kept::new(1 << 20, || 1_000_000_000);
+    let kept = TraceCache::new(1 << 20, || 1_000_000_000);
     for (age_s, readings) in [(0, 0), (2, 0), (3, 1), (3, 1)] {
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 - age_s);
         if readings == 0 || kept.readings() == 0 {
@@ -229,7 +229,7 @@ fn what_is_kept_has_a_bound() {
         let volume = Some(VolumeKey::One(0));
         Workload { volume, ..of(path) }
     });
-    let kept = Kept::new(2 * 500 * 24, late);
+    let kept = TraceCache::new(2 * 500 * 24, late);
     for (at, readings) in [(0, 1), (1, 2), (0, 2), (2, 3), (0, 3), (1, 4), (2, 5)] {
         assert_eq!(with(&kept, &reads[at]), alone(&reads[at]));
         assert_eq!(kept.readings(), readings, "trace {at}");
@@ -250,7 +250,7 @@ fn what_is_kept_has_a_bound() {
     assert_eq!((with(&kept, &reads[0]), kept.readings()), (alone(&reads[0]), 8));
 
     // A trace beyond the bound is tried once.
-    let small = Kept::new(499 * 24, late);
+    let small = TraceCache::new(499 * 24, late);
     for _ in 0..3 {
         assert_eq!(with(&small, &reads[0]), alone(&reads[0]));
         assert_eq!((small.readings(), small.bytes()), (1, 0));
@@ -261,7 +261,7 @@ fn what_is_kept_has_a_bound() {
 fn a_reading_that_is_ended_leaves_nothing_behind() {
     let (_folder, path) = file(&msr(false));
     let read = Workload { volume: Some(VolumeKey::One(0)), ..of(&path) };
-    let kept = Kept::new(1 << 20, late);
+    let kept = TraceCache::new(1 << 20, late);
     let mut stop = |_| Break(());
     let ended = ssd_trace::open_watched(&read, DEVICE.0, DEVICE.1, 1, Some(&kept), &mut stop);
     assert!(ended.err().unwrap().0.contains("interrupted"));

@@ -7,7 +7,7 @@ use ssd_core::rng::Stream;
 use ssd_trace::TraceSource;
 use ssd_trace::config::{AllVolumes, Fit, TimeUnit, TraceUnit, VolumeKey, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
-use ssd_trace::raw::{Stopped, each_request};
+use ssd_trace::raw::{ReadingError, each_request};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,10 +94,10 @@ fn reading(workload: &Workload) -> Result<String, String> {
             last - first
         )),
         // As if the command had been given in the folder.
-        Err(Stopped::Refused(error)) => {
+        Err(ReadingError::Refused(error)) => {
             Err(error.0.replace(&format!("{}/", folder().display()), ""))
         }
-        Err(Stopped::Interrupted) => panic!("nobody interrupts it"),
+        Err(ReadingError::Interrupted) => panic!("nobody interrupts it"),
     }
 }
 

@@ -60,9 +60,9 @@ Skips: 0 forward (0 -   0.0%)
 ";
 
 /// A stream whose every second read is interrupted by a signal, and the others bring a few bytes.
-struct Interrupted<'a>(&'a [u8], bool);
+struct InterruptedReader<'a>(&'a [u8], bool);
 
-impl std::io::Read for Interrupted<'_> {
+impl std::io::Read for InterruptedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.1 = !self.1;
         if self.1 {
@@ -75,7 +75,7 @@ impl std::io::Read for Interrupted<'_> {
 
 #[test]
 fn interrupted_reads_are_repeated() {
-    let raw = Interrupted(BLKPARSE, false);
+    let raw = InterruptedReader(BLKPARSE, false);
     let (mut source, facts) = TraceSource::read("t.txt", raw, &trace(), PAGE, 1 << 20).unwrap();
     let (expected, whole) = read(BLKPARSE, &trace()).unwrap();
     assert_eq!(drain(&mut source), expected);

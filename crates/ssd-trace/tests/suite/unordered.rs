@@ -7,7 +7,7 @@ use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::rng::Stream;
 use ssd_trace::config::{Fit, TraceUnit, Workload, WorkloadKind};
 use ssd_trace::formats::TraceFormat;
-use ssd_trace::raw::{Reading, Stopped, each_request};
+use ssd_trace::raw::{Reading, ReadingError, each_request};
 use ssd_trace::write::{Options, Target, split_trace};
 use ssd_trace::{Step, TraceFacts, TraceSource};
 use std::fmt::Write as _;
@@ -210,7 +210,7 @@ fn of(path: &Path) -> Workload {
 fn told(
     workload: &Workload,
     mut tell: impl FnMut(Step) -> ControlFlow<()>,
-) -> (u64, Result<Reading, Stopped>) {
+) -> (u64, Result<Reading, ReadingError>) {
     let mut count = 0;
     let read = each_request(workload, &mut tell, |timed| {
         count += u64::from(timed.request.op == Op::Write);
@@ -236,7 +236,7 @@ fn progress_is_told_while_it_sorts_and_may_end_it() {
         Step::Sorted { done: 1.., .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
-    assert_eq!((count, read), (1 << 14, Err(Stopped::Interrupted)));
+    assert_eq!((count, read), (1 << 14, Err(ReadingError::Interrupted)));
 }
 
 #[test]

@@ -345,8 +345,8 @@ fn create_format(folder: &Folder) -> [&'static str; 2] {
 
 #[test]
 fn a_source_that_fails_leaves_nothing() {
-    struct Failing(u32);
-    impl ssd_core::host::source::Source for Failing {
+    struct FailingSource(u32);
+    impl ssd_core::host::source::Source for FailingSource {
         fn next_request(
             &mut self,
         ) -> Result<Option<TimedRequest>, ssd_core::host::source::SourceError> {
@@ -359,7 +359,8 @@ fn a_source_that_fails_leaves_nothing() {
     }
     let folder = Folder::new();
     let writer = Columnar::create(&folder.file("t.ssdtrace"), Options::default()).unwrap();
-    let failed = convert(&mut Failing(0), Box::new(writer), &mut |_| ControlFlow::Continue(()));
+    let failed =
+        convert(&mut FailingSource(0), Box::new(writer), &mut |_| ControlFlow::Continue(()));
     assert_eq!(failed.unwrap_err().to_string(), "line 10001 is bad");
     assert!(folder.names().is_empty());
 }

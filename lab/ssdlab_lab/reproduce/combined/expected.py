@@ -13,7 +13,7 @@ from ssdlab_lab.reproduce.combined.choices import (
     ORDERS,
     TOGETHER,
 )
-from ssdlab_lab.reproduce.combined.outcome import READS, WRITES, Combined, Setting
+from ssdlab_lab.reproduce.combined.outcome import READS, WRITES, CombinedOutcome, Setting
 
 PATIENT = ("oldest first", "host first")
 
@@ -23,11 +23,15 @@ class Expected:
     """An expectation and its test; the test returns what was found, or None without the runs."""
 
     text: str
-    judge: Callable[[Combined], tuple[bool, str] | None]
+    judge: Callable[[CombinedOutcome], tuple[bool, str] | None]
 
 
 def _of(
-    study: Combined, line: str, measure: str, orders: tuple[str, ...], lives: tuple[float, ...]
+    study: CombinedOutcome,
+    line: str,
+    measure: str,
+    orders: tuple[str, ...],
+    lives: tuple[float, ...],
 ) -> Iterator[tuple[str, float]]:
     """Ratios to the conventional line by setting, if they exist."""
     for order in orders:
@@ -37,13 +41,13 @@ def _of(
                 yield f"{order} {100 * live:.0f} %", ratio.ratio
 
 
-def _floor_is_near(study: Combined) -> tuple[bool, str] | None:
+def _floor_is_near(study: CombinedOutcome) -> tuple[bool, str] | None:
     ratios = dict(_of(study, FLOOR, WRITES, PATIENT, LIVE[:1]))
     text = ", ".join(f"{place} {ratio:.2f}" for place, ratio in ratios.items())
     return (min(ratios.values()) >= NEAR, text) if ratios else None
 
 
-def _amount_helps_most(study: Combined) -> tuple[bool, str] | None:
+def _amount_helps_most(study: CombinedOutcome) -> tuple[bool, str] | None:
     order = next(iter(ORDERS))
     verdicts, texts = [], []
     for live in LIVE[:3]:
@@ -59,7 +63,7 @@ def _amount_helps_most(study: Combined) -> tuple[bool, str] | None:
     return (all(verdicts), ", ".join(texts)) if verdicts else None
 
 
-def _path_in_turns(study: Combined) -> tuple[bool, str] | None:
+def _path_in_turns(study: CombinedOutcome) -> tuple[bool, str] | None:
     ratio_of_order = {
         order: sum(ratios) / len(ratios)
         for order in ORDERS
@@ -73,7 +77,7 @@ def _path_in_turns(study: Combined) -> tuple[bool, str] | None:
     )
 
 
-def _blocking_never_helps(study: Combined) -> tuple[bool, str] | None:
+def _blocking_never_helps(study: CombinedOutcome) -> tuple[bool, str] | None:
     ratios = {
         f"{line}, {place}": ratio
         for line, question in CHANGES.items()
@@ -86,7 +90,7 @@ def _blocking_never_helps(study: Combined) -> tuple[bool, str] | None:
     return ratios[lowest] >= 1 / 1.03, f"lowest: {lowest} {ratios[lowest]:.2f}"
 
 
-def _together_reaches_the_floor(study: Combined) -> tuple[bool, str] | None:
+def _together_reaches_the_floor(study: CombinedOutcome) -> tuple[bool, str] | None:
     order = next(iter(ORDERS))
     pairs = [
         (live, together.ratio, floor.ratio)

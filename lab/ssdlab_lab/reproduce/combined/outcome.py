@@ -95,7 +95,7 @@ def numbers_of(report: Report) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Combined:
+class CombinedOutcome:
     """The outcome."""
 
     values: Mapping[Point, Numbers]
@@ -225,7 +225,7 @@ def told(ratio: Ratio) -> Change:
     return change(ratio.ratio) if ratio.order in ("lower", "higher") else 0
 
 
-def chosen(study: Combined) -> dict[str, tuple[str, ...]]:
+def chosen(study: CombinedOutcome) -> dict[str, tuple[str, ...]]:
     """For each order the answers that lower the p99.9 of writes, the best one to each question.
 
     Judged by the workloads of `CHOOSE`, over all live shares; an answer counts if the interval of
@@ -252,7 +252,9 @@ def chosen(study: Combined) -> dict[str, tuple[str, ...]]:
     return answers
 
 
-def _over_lives(study: Combined, order: str, line: str, names: Sequence[str]) -> Ratio | None:
+def _over_lives(
+    study: CombinedOutcome, order: str, line: str, names: Sequence[str]
+) -> Ratio | None:
     """The ratio of the p99.9 of writes over all live shares, by seed."""
     by_seed: list[float] = []
     for seed in study.seeds:

@@ -48,7 +48,7 @@ from ssdlab_lab.reproduce.combined.outcome import (
     WAF,
     WEAR,
     WRITES,
-    Combined,
+    CombinedOutcome,
     Setting,
     told,
 )
@@ -90,7 +90,7 @@ def _where(setting: Setting) -> str:
     return f"{setting.order}, {_percent(setting.live)} live"
 
 
-def effect(study: Combined, line: str, measure: str) -> str:
+def effect(study: CombinedOutcome, line: str, measure: str) -> str:
     """Where a line lowers or raises a tail, in words."""
     ratios = {
         setting: ratio
@@ -112,7 +112,7 @@ def effect(study: Combined, line: str, measure: str) -> str:
     return f"{tail} in {len(ratios)} settings: {summary}"
 
 
-def _rooms(study: Combined, measure: str) -> str:
+def _rooms(study: CombinedOutcome, measure: str) -> str:
     """Where nothing can help much, because the floor is near."""
     crowded = [setting for setting in study.settings() if not study.has_room(setting, measure)]
     lives_by_order = {
@@ -124,7 +124,7 @@ def _rooms(study: Combined, measure: str) -> str:
     )
 
 
-def verdict(study: Combined) -> list[str]:
+def verdict(study: CombinedOutcome) -> list[str]:
     """The outcome, in words."""
     if study.interrupted or not study.together:
         return ["Runs are missing: no outcome."]
@@ -142,7 +142,7 @@ def verdict(study: Combined) -> list[str]:
     return [*lines, *_together(study)]
 
 
-def _together(study: Combined) -> Iterator[str]:
+def _together(study: CombinedOutcome) -> Iterator[str]:
     """What was chosen for each order, and its effect on workloads for which it was not chosen."""
     selection = [name for name in study.workloads if name in CHOOSE]
     remaining = [name for name in study.workloads if name not in CHOOSE]
@@ -163,7 +163,7 @@ def _together(study: Combined) -> Iterator[str]:
         )
 
 
-def orders(study: Combined) -> Grid:
+def orders(study: CombinedOutcome) -> Grid:
     """The effect of the order alone on the conventional line."""
     rows = []
     for order in ORDERS:
@@ -180,7 +180,7 @@ def orders(study: Combined) -> Grid:
     )
 
 
-def costs(study: Combined, order: str) -> Grid:
+def costs(study: CombinedOutcome, order: str) -> Grid:
     """Write amplification and wear by live share."""
     rows = []
     for line in SHOWN:
@@ -209,7 +209,7 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
-def shares(study: Combined, order: str) -> Grid:
+def shares(study: CombinedOutcome, order: str) -> Grid:
     """Foreground collection and decisions of the reserve by live share."""
     rows = []
     for line in (BASE, *SHOWN[:-1]):
@@ -231,7 +231,7 @@ def shares(study: Combined, order: str) -> Grid:
     )
 
 
-def throughput(study: Combined) -> Grid:
+def throughput(study: CombinedOutcome) -> Grid:
     """Requests per second of a closed loop."""
     names = [name for name in SWEPT if name in study.workloads]
     columns = [(name, order) for name in names for order in SWEPT_ORDERS]
@@ -254,7 +254,7 @@ def throughput(study: Combined) -> Grid:
     )
 
 
-def recorded(study: Combined, order: str, measure: str) -> Grid:
+def recorded(study: CombinedOutcome, order: str, measure: str) -> Grid:
     """A tail on the recorded traces."""
     points = [point for point in study.values if point.setting == Setting(order, RECORDED)]
     names = list(dict.fromkeys(point.workload for point in points))
@@ -265,7 +265,7 @@ def recorded(study: Combined, order: str, measure: str) -> Grid:
     return Grid(f"Recorded traces: {measure.partition(',')[0]}, {order}", ["line", *names], rows)
 
 
-def expectations(study: Combined) -> Grid:
+def expectations(study: CombinedOutcome) -> Grid:
     """What was expected, and what came out."""
     rows = []
     for expectation in EXPECTED:
@@ -279,7 +279,7 @@ def expectations(study: Combined) -> Grid:
     return Grid("Expected before the first run", ["expectation", "came out", "found"], rows)
 
 
-def details(study: Combined) -> list[Grid]:
+def details(study: CombinedOutcome) -> list[Grid]:
     """Every measure of the main comparison with its interval, by order."""
     grids = []
     for measure in (*list(MEASURES)[:4], WAF):
@@ -347,7 +347,7 @@ def _markdown(grid: Grid) -> Iterator[str]:
     yield ""
 
 
-def _front(study: Combined) -> list[Grid]:
+def _front(study: CombinedOutcome) -> list[Grid]:
     candidates = [
         orders(study),
         costs(study, USUAL),
@@ -359,7 +359,7 @@ def _front(study: Combined) -> list[Grid]:
     return [grid for grid in candidates if len(grid.head) > 1]
 
 
-def markdown(study: Combined) -> str:
+def markdown(study: CombinedOutcome) -> str:
     """The page as Markdown."""
     quick = " --quick" if study.quick else ""
     command = f"ssdlab reproduce combined{quick}"
@@ -402,7 +402,7 @@ def _html(grids: Sequence[Grid]) -> str:
     )
 
 
-def page(study: Combined) -> str:
+def page(study: CombinedOutcome) -> str:
     """The page as HTML."""
     items = "".join(f"<li>{prose(text)}</li>" for text in verdict(study))
     notes = "".join(f"<p>{prose(text)}</p>" for text in (*INTRODUCTION, *NOTES))
@@ -422,12 +422,12 @@ def page(study: Combined) -> str:
     return document(TITLE, lead, sections)
 
 
-def drawn(study: Combined) -> dict[str, str]:
+def drawn(study: CombinedOutcome) -> dict[str, str]:
     """The files of the pictures."""
     return files_of({picture.name: picture for picture in pictures(study)})
 
 
-def to_json(study: Combined) -> str:
+def to_json(study: CombinedOutcome) -> str:
     """The text of reproduction.json."""
     runs: list[dict[str, Any]] = [
         {

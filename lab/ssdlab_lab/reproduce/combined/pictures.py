@@ -18,7 +18,7 @@ from ssdlab_lab.reproduce.combined.choices import (
     SWEPT_ORDERS,
     TOGETHER,
 )
-from ssdlab_lab.reproduce.combined.outcome import READS, WRITES, Combined, Setting, told
+from ssdlab_lab.reproduce.combined.outcome import READS, WRITES, CombinedOutcome, Setting, told
 from ssdlab_lab.reproduce.pictures import (
     BOTTOM,
     COLOURS,
@@ -51,7 +51,7 @@ def _cell(x: float, y: float, ratio: Ratio | None) -> Iterator[str]:
     yield from heat((x, y, CELL_WIDE, CELL_HIGH), None if ratio is None else ratio.ratio, style)
 
 
-def heat_map(study: Combined, measure: str, name: str) -> Picture:
+def heat_map(study: CombinedOutcome, measure: str, name: str) -> Picture:
     """Lines by settings: the ratio to the conventional line."""
     settings = study.settings()
     quantity = measure.partition(",")[0]
@@ -82,7 +82,7 @@ def heat_map(study: Combined, measure: str, name: str) -> Picture:
     return Picture(f"combined-{name}", title, whole(title, parts, bottom + FOOT, max(width, WIDE)))
 
 
-def loads_of(study: Combined) -> list[float]:
+def loads_of(study: CombinedOutcome) -> list[float]:
     """The loads of the open loop that were run."""
     loads = sorted({*LOADS, LOAD})
     settings = {point.setting for point in study.values}
@@ -90,7 +90,7 @@ def loads_of(study: Combined) -> list[float]:
 
 
 def _tails(
-    study: Combined, order: str, workload: str, scheme: str, measure: str
+    study: CombinedOutcome, order: str, workload: str, scheme: str, measure: str
 ) -> list[float | None]:
     """Geometric mean over seeds at each load."""
     return [
@@ -104,7 +104,7 @@ def _tails(
     ]
 
 
-def over_load(study: Combined, order: str, workload: str, measure: str) -> Picture | None:
+def over_load(study: CombinedOutcome, order: str, workload: str, measure: str) -> Picture | None:
     """A tail over the load, a line for each of `DRAWN`."""
     loads = loads_of(study)
     curves = {scheme: _tails(study, order, workload, scheme, measure) for scheme in DRAWN}
@@ -143,7 +143,7 @@ def _curve(
         yield mark(a, b, "circle", colour, is_filled=True)
 
 
-def pictures(study: Combined) -> list[Picture]:
+def pictures(study: CombinedOutcome) -> list[Picture]:
     """All pictures, in the order of the page."""
     maps = [heat_map(study, WRITES, "writes"), heat_map(study, READS, "reads")]
     curves = [

@@ -48,7 +48,7 @@ from ssdlab_lab.reproduce.combined.outcome import (
     RECORDED,
     THROUGHPUT,
     USUAL,
-    Combined,
+    CombinedOutcome,
     Numbers,
     Point,
     Setting,
@@ -56,7 +56,7 @@ from ssdlab_lab.reproduce.combined.outcome import (
     numbers_of,
 )
 from ssdlab_lab.reproduce.command import (
-    Kept,
+    FolderProperties,
     check_folder,
     folder_of,
     recorded_traces,
@@ -119,7 +119,7 @@ class Study:
     folder: Path
     runner: Runner
     progress: bool
-    done: Combined
+    done: CombinedOutcome
     values: dict[Point, Numbers] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
@@ -234,7 +234,7 @@ def combined(
     on: str | None = None,
     out: str | Path | None = None,
     progress: bool = True,
-) -> Combined:
+) -> CombinedOutcome:
     """Run the study and write the tables into `out`.
 
     An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
@@ -243,8 +243,8 @@ def combined(
     recordings, notes = ({}, []) if quick else recorded_traces(RECORDED_NAMES, traces)
     half = Scale(quick=True, divide_by=RECORDED_DIVISOR)
     recordings, omissions = fitting(recordings, noc_copyback.FLASH, half)
-    digests = check_folder(folder, Kept.of(NAME, quick, recordings))
-    initial = Combined({}, {}, {}, quick, [*notes, *omissions], digests, {}, False, folder)
+    digests = check_folder(folder, FolderProperties.of(NAME, quick, recordings))
+    initial = CombinedOutcome({}, {}, {}, quick, [*notes, *omissions], digests, {}, False, folder)
     scale = Scale(quick=True, divide_by=QUICK_DIVISOR if quick else DIVISOR)
     with runner_of(on, jobs) as runner:
         study = Study(scale, folder, runner, progress, initial)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ssdlab.errors import ConfigError
 from ssdlab.versions import described
-from ssdlab_lab.reproduce.command import Kept, check_folder, folder_of, write_results
+from ssdlab_lab.reproduce.command import FolderProperties, check_folder, folder_of, write_results
 from ssdlab_lab.reproduce.remapcom import choices, page
 from ssdlab_lab.reproduce.remapcom.outcome import Outcome
 from ssdlab_lab.reproduce.remapcom.runs import make, planned
@@ -31,7 +31,7 @@ def reproduce(
     """
     names = _named(workloads, quick)
     folder = folder_of(f"reproduce-{choices.NAME}", quick, out)
-    check_folder(folder, Kept.of(choices.NAME, quick, {}))
+    check_folder(folder, FolderProperties.of(choices.NAME, quick, {}))
     results = make(planned(quick, names), folder, quick, jobs, progress)
     outcome = Outcome(results.numbers, names, quick, results.failures, results.interrupted, folder)
     write_results(folder, to_json(outcome), page.page(outcome), page.markdown(outcome))

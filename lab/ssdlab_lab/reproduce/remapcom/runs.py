@@ -13,7 +13,7 @@ from ssdlab.config.resolve import load_config
 from ssdlab.kv.simulation import simulate
 from ssdlab.results import outputs
 from ssdlab.running.batch import Batch
-from ssdlab.running.runner import Ended, Planned, Threads, Work, cores
+from ssdlab.running.runner import PlannedRun, RunEnd, Threads, Work, cores
 from ssdlab.versions import described
 from ssdlab_lab.reproduce.remapcom import choices
 
@@ -111,7 +111,7 @@ def _numbers(report: Mapping[str, Any]) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Made:
+class RunResults:
     """What came of the runs."""
 
     numbers: Mapping[Run, Numbers]
@@ -121,7 +121,7 @@ class Made:
 
 def make(
     requested: Sequence[Run], folder: Path, quick: bool, jobs: int | None, progress: bool
-) -> Made:
+) -> RunResults:
     """Execute the runs that `folder` does not have. Ctrl-C keeps those that have ended."""
     numbers = {
         run: stored for run in requested if (stored := run.stored(folder, quick)) is not None
@@ -130,16 +130,16 @@ def make(
     failures: dict[str, str] = {}
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
 
-    def take(plan: Planned, ended: Ended) -> None:
+    def take(plan: PlannedRun, ended: RunEnd) -> None:
         if ended.how == "completed":
             numbers[plan.key] = plan.key.stored(folder, quick)
         elif ended.how == "failed":
             failures[plan.title] = ended.why
 
     drive = load_config(choices.NAME)
-    batch = Batch((Planned(run.title, drive, key=run) for run in pending), take)
+    batch = Batch((PlannedRun(run.title, drive, key=run) for run in pending), take)
     batch.run(_Simulations(jobs or cores(), folder=folder, quick=quick), progress and bool(pending))
-    return Made(numbers, failures, batch.interrupted)
+    return RunResults(numbers, failures, batch.interrupted)
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class _Simulations(Threads):
     folder: Path = Path()
     quick: bool = False
 
-    def execute(self, planned: Planned, work: Work, traces: object) -> Ended:  # noqa: ARG002
+    def execute(self, planned: PlannedRun, work: Work, traces: object) -> RunEnd:  # noqa: ARG002
         """Make a run."""
         run: Run = planned.key
         (settings, keys), update = run.settings(self.quick), work.callback(planned)
@@ -163,13 +163,15 @@ class _Simulations(Threads):
                 **options,
             )
         except KeyboardInterrupt:
-            return Ended("interrupted")
+            return RunEnd("interrupted")
         except RuntimeError as error:
-            return Ended("failed", why=str(error))
+            return RunEnd("failed", why=str(error))
         if not simulation.completed:  # without an error it was stopped
             return (
-                Ended("failed", why=simulation.error) if simulation.error else Ended("interrupted")
+                RunEnd("failed", why=simulation.error)
+                if simulation.error
+                else RunEnd("interrupted")
             )
         text = outputs.text(json.dumps(_numbers(simulation.report)) + "\n")
         outputs.write_all({run.file(self.folder, self.quick): text}, force=True)
-        return Ended("completed")
+        return RunEnd("completed")

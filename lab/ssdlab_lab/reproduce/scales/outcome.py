@@ -24,13 +24,13 @@ from ssdlab_lab.reproduce.scales.choices import (
     sizes,
 )
 from ssdlab_lab.reproduce.scales.pools import pool_of
-from ssdlab_lab.reproduce.scales.table import DECIMALS, Earlier
+from ssdlab_lab.reproduce.scales.table import DECIMALS, EarlierResults
 from ssdlab_lab.reproduce.study import Study
 
 Winner: TypeAlias = Literal["same", "none", "another"]
 
 
-class Compared(NamedTuple):
+class PredictionComparison(NamedTuple):
     """A prediction beside full size."""
 
     drive: str
@@ -46,7 +46,7 @@ class Compared(NamedTuple):
         return self.predicted.mean / self.full - 1
 
     @property
-    def without_residual(self) -> Compared:
+    def without_residual(self) -> PredictionComparison:
         """The same with an interval that is not widened for small blocks."""
         return self._replace(predicted=replace(self.predicted, residual=0.0))
 
@@ -66,7 +66,7 @@ class Compared(NamedTuple):
 class Scales(Study[Place]):
     """The outcome by place."""
 
-    earlier: Earlier | None = None
+    earlier: EarlierResults | None = None
     """Numbers of earlier studies, whose runs were not repeated."""
 
     name = NAME
@@ -111,15 +111,15 @@ class Scales(Study[Place]):
             residual(pool.unit_of_trial(FOOTPRINTS[size]), pool.unit),
         )
 
-    def compared(self, drive: str, load: Load, size: str) -> Iterator[Compared]:
+    def compared(self, drive: str, load: Load, size: str) -> Iterator[PredictionComparison]:
         """The predictions of a footprint that have a run at full size."""
         for policy in POLICIES:
             prediction = self.predicted(drive, load, size, policy)
             full = self.full(drive, load, policy)
             if prediction is not None and full is not None:
-                yield Compared(drive, load, size, policy, prediction, full)
+                yield PredictionComparison(drive, load, size, policy, prediction, full)
 
-    def every(self) -> Iterator[Compared]:
+    def every(self) -> Iterator[PredictionComparison]:
         """All of them."""
         for drive in drives():
             for size in sizes(self.quick):

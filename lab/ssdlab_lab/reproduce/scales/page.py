@@ -26,7 +26,7 @@ from ssdlab_lab.reproduce.scales.choices import (
     drives,
     sizes,
 )
-from ssdlab_lab.reproduce.scales.outcome import Compared, Scales
+from ssdlab_lab.reproduce.scales.outcome import PredictionComparison, Scales
 from ssdlab_lab.reproduce.study import Rows, json_of, table_of
 
 ABOUT = (
@@ -112,7 +112,7 @@ def overview(study: Scales) -> Rows:
     return rows
 
 
-def _errors(compared: list[Compared]) -> list[str]:
+def _errors(compared: list[PredictionComparison]) -> list[str]:
     if not compared:
         return ["–"] * 4
     errors = [abs(case.error) for case in compared]
@@ -176,7 +176,7 @@ NOTHING = "No run at full size was made."
 MISS_HEADS = ("drive", "load", "footprint", "policy", FULL, "predicted", "error", "verdict")
 
 
-def _interval(case: Compared) -> str:
+def _interval(case: PredictionComparison) -> str:
     low, high = case.predicted.interval or (case.predicted.mean,) * 2
     return f"{case.predicted.mean:.3f} ({low:.3f} to {high:.3f})"
 

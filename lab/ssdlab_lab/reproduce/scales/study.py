@@ -29,7 +29,7 @@ SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True)
-class Played:
+class LoadFile:
     """The file of a load on this many pages."""
 
     file: Path
@@ -54,11 +54,11 @@ class Played:
 
 
 @cache
-def played(file: Path) -> Played:
+def played(file: Path) -> LoadFile:
     """The pages that a file touches and writes."""
     requests = Trace(file).requests()
     writes = requests.sectors[requests.op == requests.OPS.index("write")].sum()
-    return Played(file, len(requests), int(writes) * SECTOR_BYTES // PAGE_BYTES)
+    return LoadFile(file, len(requests), int(writes) * SECTOR_BYTES // PAGE_BYTES)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def _writes_of(load: Load) -> list[object]:
     return [loads.VERSION, choices.SHARES[load.name], digest]
 
 
-class Earlier(NamedTuple):
+class EarlierResults(NamedTuple):
     """The numbers of a file."""
 
     file: Path
@@ -97,7 +97,7 @@ class Earlier(NamedTuple):
         return f"{summary}; {counted(self.others, 'line')} of it are of other results or settings."
 
 
-def read(file: Path, quick: bool) -> Earlier:
+def read(file: Path, quick: bool) -> EarlierResults:
     """The numbers in a file that runs of this version and configuration would repeat.
 
     Raises `ConfigError` if the file cannot be read or has other columns or values.
@@ -131,7 +131,7 @@ def read(file: Path, quick: bool) -> Earlier:
             measured |= values
         else:
             skipped += 1
-    return Earlier(file, measured, skipped)
+    return EarlierResults(file, measured, skipped)
 
 
 def _line(

@@ -128,7 +128,7 @@ class Place(NamedTuple):
     """A device other than the usual one, for a cell of a public simulator."""
 
 
-class Played(NamedTuple):
+class ReplayedTrace(NamedTuple):
     """A trace as it is run."""
 
     file: Path
@@ -141,17 +141,17 @@ class Played(NamedTuple):
     measured: int
 
     @staticmethod
-    def of(file: Path) -> Played:
+    def of(file: Path) -> ReplayedTrace:
         """That of a file. Raises `ConfigError` and `WorkloadError`."""
         info = Trace(file).info()
         keys = {"device.fit": "trace", "device.page_size": "4 KiB"}
         pages = footprint_pages(load_config(PRESET, trace=file, set=keys))
         per_loop = info.updates.page_writes / pages
         warmup, measured = (math.ceil(times / per_loop) for times in (BEFORE, MEASURED))
-        return Played(file, pages, info.requests, warmup, measured)
+        return ReplayedTrace(file, pages, info.requests, warmup, measured)
 
 
-class Published(NamedTuple):
+class PublishedResult(NamedTuple):
     """A result of a public simulator."""
 
     waf: float
@@ -174,9 +174,9 @@ FIO_WRITES, FIO_COPIES = 54_237_899 - 1 - FIO_PAGES, 70_485_894
 FILLED, FIO_SPARE = 1 / 0.875 - 1, 2048 * 1024 / FIO_PAGES - 1
 SEPBIT, SSD_IQ = "SepBIT trace_replay, 1e4b664", "SSD-iq, 9aae7a3"
 MIDAS = "MiDAS-Simulation, a226265"
-CELLS: dict[Place, Published] = {
+CELLS: dict[Place, PublishedResult] = {
     **{
-        Place("Zipf 0.99", "greedy", USUAL, line, OPENED): Published(waf, SEPBIT)
+        Place("Zipf 0.99", "greedy", USUAL, line, OPENED): PublishedResult(waf, SEPBIT)
         for line, waf in {
             ONE: 6.213,
             APART: 4.537,
@@ -188,16 +188,16 @@ CELLS: dict[Place, Published] = {
             "warcip": 4.240,
         }.items()
     },
-    Place("Zipf 0.99", "greedy", USUAL, CHAIN, LONGER): Published(2.552, MIDAS),
-    Place("Zipf 0.99", "cost-benefit", USUAL, CHAIN, LONGER): Published(2.553, MIDAS),
-    Place("Zipf 1", "cost-benefit", FIO_SPARE, CHAIN, FIO): Published(
+    Place("Zipf 0.99", "greedy", USUAL, CHAIN, LONGER): PublishedResult(2.552, MIDAS),
+    Place("Zipf 0.99", "cost-benefit", USUAL, CHAIN, LONGER): PublishedResult(2.553, MIDAS),
+    Place("Zipf 1", "cost-benefit", FIO_SPARE, CHAIN, FIO): PublishedResult(
         1 + FIO_COPIES / FIO_WRITES, MIDAS
     ),
-    Place("Zipf 0.99", "greedy", USUAL, REGIONS, OPENED): Published(4.537, SSD_IQ),
-    Place("Zipf 0.99", "second-chance", USUAL, ANY, OPENED): Published(3.391, SSD_IQ),
-    Place("hot/cold 90/10", "greedy", FILLED, ONE, LARGE): Published(5.112, SSD_IQ),
-    Place("hot/cold 90/10", "greedy", FILLED, REGIONS, LARGE): Published(4.440, SSD_IQ),
-    Place("hot/cold 90/10", "second-chance", FILLED, ANY, LARGE): Published(2.505, SSD_IQ),
+    Place("Zipf 0.99", "greedy", USUAL, REGIONS, OPENED): PublishedResult(4.537, SSD_IQ),
+    Place("Zipf 0.99", "second-chance", USUAL, ANY, OPENED): PublishedResult(3.391, SSD_IQ),
+    Place("hot/cold 90/10", "greedy", FILLED, ONE, LARGE): PublishedResult(5.112, SSD_IQ),
+    Place("hot/cold 90/10", "greedy", FILLED, REGIONS, LARGE): PublishedResult(4.440, SSD_IQ),
+    Place("hot/cold 90/10", "second-chance", FILLED, ANY, LARGE): PublishedResult(2.505, SSD_IQ),
 }
 """Run once from the public source, with 1,024 segments of 256 pages whose open segments are not
 part of the space, and of MiDAS of 512; those of the larger devices as published."""
@@ -248,7 +248,7 @@ def _of_shape(place: Place, quick: bool) -> Keys:
     }
 
 
-def _of_trace(place: Place, played: Mapping[str, Played]) -> Keys:
+def _of_trace(place: Place, played: Mapping[str, ReplayedTrace]) -> Keys:
     pages = played[place.workload].pages
     per_block = {**APPLICATIONS, **VOLUMES}[place.workload]
     return {
@@ -259,7 +259,7 @@ def _of_trace(place: Place, played: Mapping[str, Played]) -> Keys:
     }
 
 
-def scheme_of(place: Place, quick: bool, played: Mapping[str, Played]) -> Scheme:
+def scheme_of(place: Place, quick: bool, played: Mapping[str, ReplayedTrace]) -> Scheme:
     """The device of a place; `played` has the traces."""
     keys: Keys = {
         "run.mode": "functional",
@@ -279,7 +279,7 @@ def scheme_of(place: Place, quick: bool, played: Mapping[str, Played]) -> Scheme
     return Scheme(name, PRESET, keys)
 
 
-def workload_of(place: Place, quick: bool, played: Mapping[str, Played]) -> Workload:
+def workload_of(place: Place, quick: bool, played: Mapping[str, ReplayedTrace]) -> Workload:
     """The writes of a place; `played` has the traces."""
     if place.workload in PLAYED:
         replay = played[place.workload]

@@ -14,7 +14,7 @@ from ssdlab_lab.reproduce.separations.choices import (
     SHRUNK,
     TRACES,
     Place,
-    Played,
+    ReplayedTrace,
     places,
     scheme_of,
     seeds,
@@ -55,7 +55,7 @@ def separations(
     return study
 
 
-def traces_of(folder: Path) -> dict[str, Played]:
+def traces_of(folder: Path) -> dict[str, ReplayedTrace]:
     """The traces by workload; those of volumes are written into `folder`."""
     files = {name: TRACES / f"{name}.trace.zst" for name in APPLICATIONS}
     for name, span in RANGES.items():
@@ -67,4 +67,4 @@ def traces_of(folder: Path) -> dict[str, Played]:
             )  # each of its two phases is rounded down
             keys = {"workload.shrink": SHRUNK}
             generate(f"msr:{name}", file, bytes=round(span * 1e9), requests=number, set=keys)
-    return {name: Played.of(file) for name, file in files.items()}
+    return {name: ReplayedTrace.of(file) for name, file in files.items()}

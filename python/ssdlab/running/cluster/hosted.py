@@ -59,7 +59,7 @@ def local(workers: int) -> Settings:
     return Settings(f"local:{workers}", "LocalCluster", options, most=workers)
 
 
-class Hosted:
+class HostedCluster:
     """Our own cluster, until it is closed. Raises `ConfigError` if it does not start."""
 
     def __init__(self, settings: Settings) -> None:

@@ -21,10 +21,10 @@ from ssdlab.results.text import counted
 from ssdlab.running.cluster.connection import Connection
 from ssdlab.running.cluster.folder import store_run
 from ssdlab.running.cluster.task import Answer, Call, Order, execute_orders, unpack
-from ssdlab.running.cluster.workers import MEMORY, Able, Workers
+from ssdlab.running.cluster.workers import MEMORY, UsableWorker, Workers
 from ssdlab.running.job import check_files
 from ssdlab.running.processes import Died
-from ssdlab.running.runner import Ended, Planned, Work, waiting_for
+from ssdlab.running.runner import PlannedRun, RunEnd, Work, waiting_for
 
 AHEAD = 4
 """Tasks under way for each thread of a worker: it never waits for the next one."""
@@ -43,7 +43,7 @@ MOST_TRIES = 5
 class _Run:
     """A run that was taken and has not ended."""
 
-    planned: Planned
+    planned: PlannedRun
     order: Order
     apart_from: dict[str, str] = field(default_factory=dict)
     """Workers on which it cannot be executed, and why."""
@@ -134,9 +134,9 @@ class _Flight:
             try:
                 yield self._prepare(planned)
             except self.work.point_errors as error:
-                self.work.end(planned, Ended("failed", None, str(error), error=error))
+                self.work.end(planned, RunEnd("failed", None, str(error), error=error))
 
-    def _prepare(self, planned: Planned) -> _Run:
+    def _prepare(self, planned: PlannedRun) -> _Run:
         self.work.callback(planned)
         self.connection.sender.offer(planned.job.inputs)
         files, topic = self.work.folder is not None, self.connection.sender.topic
@@ -160,7 +160,7 @@ class _Flight:
         if not addresses and able:
             self.work.end(
                 runs[0].planned,
-                Ended("failed", None, _no_worker_reason(runs[0], memory_bytes, candidates)),
+                RunEnd("failed", None, _no_worker_reason(runs[0], memory_bytes, candidates)),
             )
             return
         if not addresses:
@@ -217,7 +217,7 @@ class _Flight:
             assert answer.error is not None
             if not isinstance(answer.error, (Died, *self.work.point_errors)):
                 raise answer.error
-            ending = Ended("failed", None, str(answer.error), error=answer.error)
+            ending = RunEnd("failed", None, str(answer.error), error=answer.error)
             self.work.end(run.planned, ending)
         else:
             report = None
@@ -226,7 +226,7 @@ class _Flight:
                 report = Report.of(*texts, trace=trace)
             if self.work.folder is not None and report is not None and answer.files is not None:
                 report = store_run(report, answer.files, self.work.folder / run.planned.folder)
-            self.work.end(run.planned, Ended(answer.how, report, answer.why, answer.traceback))
+            self.work.end(run.planned, RunEnd(answer.how, report, answer.why, answer.traceback))
 
     def _handle_failure(self, task: _Task) -> None:
         """It has no result."""
@@ -244,13 +244,13 @@ class _Flight:
             f" one {error.last_worker.address}: it takes too much memory, or a policy ends its"
             " process"
         )
-        self.work.end(task.runs[0].planned, Ended("failed", None, reason))
+        self.work.end(task.runs[0].planned, RunEnd("failed", None, reason))
 
     def _retry(self, run: _Run) -> None:
         run.tries += 1
         if run.tries > MOST_TRIES:
             reason = f"it was cancelled {run.tries} times on the cluster, not by this process"
-            self.work.end(run.planned, Ended("failed", None, reason))
+            self.work.end(run.planned, RunEnd("failed", None, reason))
         else:
             self.waiting.append(run)
 
@@ -284,7 +284,7 @@ class _Flight:
         if tasks and not self.connection.is_lost:
             self.connection.client.cancel([task.future for task in tasks])
         for run in runs:
-            self.work.end(run.planned, Ended("interrupted"))
+            self.work.end(run.planned, RunEnd("interrupted"))
 
 
 def _status_text(workers: Workers, tasks: Iterable[_Task], dashboard: str | None) -> str:
@@ -298,7 +298,7 @@ def _status_text(workers: Workers, tasks: Iterable[_Task], dashboard: str | None
     return f"{running:,} running on {number}" + (f", dashboard {dashboard}" if dashboard else "")
 
 
-def _no_worker_reason(run: _Run, memory_bytes: int, candidates: list[Able]) -> str:
+def _no_worker_reason(run: _Run, memory_bytes: int, candidates: list[UsableWorker]) -> str:
     """Why none of the workers can make a run; `candidates`: those that have not refused it."""
     if not candidates:
         return "; ".join(f"worker {worker}: {reason}" for worker, reason in run.apart_from.items())

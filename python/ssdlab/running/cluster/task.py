@@ -33,7 +33,7 @@ from ssdlab.running.cluster.arrivals import Elsewhere, local_file
 from ssdlab.running.cluster.cache import Cache
 from ssdlab.running.cluster.check import memory_of
 from ssdlab.running.job import InputFile, Job, contents, version_of
-from ssdlab.running.moved import Moved
+from ssdlab.running.moved import LocalPaths
 from ssdlab.running.processes import PolicyDiffers, portable, run_apart
 from ssdlab.running.simulate import run_loaded
 
@@ -132,7 +132,7 @@ def answer_to(order: Order) -> Answer:
 
 
 def _execute(order: Order, temporary: Path, cancellation: _Cancellation) -> Answer:
-    config, moved = Config(order.job.config), Moved({})
+    config, moved = Config(order.job.config), LocalPaths({})
     out = temporary / "run" if order.files else None
 
     def answer(kind: Any, report: Report | None, reason: str = "", traceback: str = "") -> Answer:  # noqa: ANN401
@@ -159,7 +159,7 @@ def _execute(order: Order, temporary: Path, cancellation: _Cancellation) -> Answ
 
 
 def _report_of(
-    order: Order, config: Config, moved: Moved, out: Path | None, cancellation: _Cancellation
+    order: Order, config: Config, moved: LocalPaths, out: Path | None, cancellation: _Cancellation
 ) -> Report:
     def progress(*_: object) -> None:
         if cancellation.is_set():
@@ -196,7 +196,7 @@ def _policy_error(error: ImportError) -> str:
     return f"worker {get_worker().address}: {finding}: {remedy}"
 
 
-def _portable_error(error: Exception, moved: Moved, config: Config) -> Exception:
+def _portable_error(error: Exception, moved: LocalPaths, config: Config) -> Exception:
     """`error` with the paths of the configuration, in a form that can be sent."""
     if isinstance(error, ConfigError):
         return ConfigError([moved.text(message, config) for message in error.messages])
@@ -219,7 +219,9 @@ def _file_contents(folder: Path | None) -> dict[str, bytes] | None:
 
 
 @contextmanager
-def _local_paths(order: Order, temporary: Path, cancellation: _Cancellation) -> Iterator[Moved]:
+def _local_paths(
+    order: Order, temporary: Path, cancellation: _Cancellation
+) -> Iterator[LocalPaths]:
     """The local paths of the files of a run, which are fetched if they are not here."""
     paths = {}
     with ExitStack() as stack:
@@ -237,7 +239,7 @@ def _local_paths(order: Order, temporary: Path, cancellation: _Cancellation) -> 
                 file = temporary / source.digest / Path(source.file).name
                 file.parent.symlink_to(Path(source.file).parent)
             paths[source.key] = str(file.parent if source.of_folder else file)
-        yield Moved(paths)
+        yield LocalPaths(paths)
 
 
 def _companions_text(source: InputFile) -> str:

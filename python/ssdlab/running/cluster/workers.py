@@ -23,7 +23,7 @@ cloudpickle.register_pickle_by_value(check)
 
 
 @dataclass(frozen=True)
-class Able:
+class UsableWorker:
     """A worker with our version of ssdlab."""
 
     address: str
@@ -40,7 +40,7 @@ class Workers:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.version = versions.described()
-        self.able: dict[str, Able] = {}
+        self.able: dict[str, UsableWorker] = {}
         """Workers that get runs, by address."""
         self.refused: dict[str, str] = {}
         """Why others get none, by address."""
@@ -77,7 +77,7 @@ class Workers:
                 if not isinstance(answer, OSError):  # else it has gone again
                     self.refused[address] = f"cannot be asked for its version: {answer}"
             elif answer["has"] == self.version:
-                able[address] = Able(address, *(answer[name] for name in FIELDS))
+                able[address] = UsableWorker(address, *(answer[name] for name in FIELDS))
             elif answer["has"]:
                 self.refused[address] = f"has ssdlab {answer['has']}"
             else:

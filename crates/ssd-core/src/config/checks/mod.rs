@@ -40,7 +40,7 @@ pub(crate) const fn sized<C>(
 }
 
 /// An error of a check: where, the key, the message.
-pub(crate) type Found = (SourcePos, String, String);
+pub(crate) type CheckError = (SourcePos, String, String);
 
 /// Run all of `checks`. Errors of those that others assume are added at once, the rest returned. `follows`: the
 /// capacity has yet to follow from a trace.
@@ -50,7 +50,7 @@ pub(crate) fn all<C>(
     follows: bool,
     pending: &Pending,
     errors: &mut Errors,
-) -> Vec<Found> {
+) -> Vec<CheckError> {
     let mut findings = Vec::new();
     for check in checks.iter().filter(|check| !(follows && check.sized)) {
         if check.keys.iter().any(|key| errors.touches(key)) {

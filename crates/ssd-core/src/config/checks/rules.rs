@@ -229,7 +229,7 @@ fn collection_without_end(config: &Config) -> Option<String> {
     if refused.iter().any(|check| check(config).is_some()) {
         return None;
     }
-    let collection = endless::of(config).filter(endless::Endless::is_refused)?;
+    let collection = endless::of(config).filter(endless::EndlessCollection::is_refused)?;
     Some(collection.refusal(&config.gc.victim.policy))
 }
 

@@ -3,7 +3,7 @@
 use super::{Key, Num, Slot};
 use crate::config::draft::Draft;
 use crate::config::text::error::Errors;
-use crate::config::text::parse::{Node, Said};
+use crate::config::text::parse::{Node, RawValue};
 use crate::config::text::read;
 
 impl<C> Key<C> {
@@ -19,7 +19,7 @@ impl<C> Key<C> {
             Slot::Time { at, max } => read::time(node, *max).map(|ns| *at(config) = ns),
             Slot::Flag { at } => read::flag(node).map(|flag| *at(config) = flag),
             Slot::Word(slot) => {
-                if let (Said::Table(table), true) = (&node.literal, slot.policy) {
+                if let (RawValue::Table(table), true) = (&node.literal, slot.policy) {
                     return self.answer(draft, errors, node, table);
                 }
                 let words = slot.words.iter().map(|&(word, _)| word);

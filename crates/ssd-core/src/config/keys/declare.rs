@@ -48,7 +48,7 @@ macro_rules! config_table {
 macro_rules! config_slot {
     (int [$s:ident $f:ident $t:ty] $min:expr, $max:expr) => {
         $crate::config::keys::Slot::Int {
-            at: |c| $crate::config::keys::Whole::num(&mut c.$s.$f),
+            at: |c| $crate::config::keys::IntegerField::num(&mut c.$s.$f),
             min: $min,
             max: $max,
         }

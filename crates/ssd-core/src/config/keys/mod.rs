@@ -43,18 +43,18 @@ pub enum Num<'c> {
 }
 
 /// A field for whole numbers.
-pub trait Whole {
+pub trait IntegerField {
     /// The field with its width.
     fn num(&mut self) -> Num<'_>;
 }
 
-impl Whole for u32 {
+impl IntegerField for u32 {
     fn num(&mut self) -> Num<'_> {
         Num::U32(self)
     }
 }
 
-impl Whole for u64 {
+impl IntegerField for u64 {
     fn num(&mut self) -> Num<'_> {
         Num::U64(self)
     }

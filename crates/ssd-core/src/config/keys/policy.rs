@@ -1,7 +1,7 @@
 //! Policies by name; [`PolicyInfo`] defines the parameters that each accepts.
 
 use crate::config::text::error::{Errors, did_you_mean, one_of};
-use crate::config::text::parse::{Node, Said};
+use crate::config::text::parse::{Node, RawValue};
 use crate::config::text::read::{self, Span};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec, Value};
 
@@ -96,8 +96,10 @@ impl Registry {
         before: Option<&PolicySpec>,
     ) -> Option<PolicySpec> {
         let table: &[(String, Node)] = match &node.literal {
-            Said::Text(_) => return self.start(errors, path, node, before).map(|(_, spec)| spec),
-            Said::Table(table) => table,
+            RawValue::Text(_) => {
+                return self.start(errors, path, node, before).map(|(_, spec)| spec);
+            }
+            RawValue::Table(table) => table,
             _ => {
                 let name = self.policies.first().map_or("", |info| info.name);
                 let literal = node.describe();

@@ -1,7 +1,7 @@
 //! Helpers for keys with a special syntax: alternatives, lists, small tables.
 
 use crate::config::text::error::{Errors, did_you_mean, one_of};
-use crate::config::text::parse::{Node, Said};
+use crate::config::text::parse::{Node, RawValue};
 use crate::config::text::read;
 use crate::config::words::Word;
 
@@ -30,8 +30,8 @@ pub fn entries<'n>(
     names: &[&'static str],
 ) -> Vec<(String, &'n Node)> {
     let table = match &node.literal {
-        Said::Text(_) => return vec![(names[0].to_string(), node)],
-        Said::Table(table) => table,
+        RawValue::Text(_) => return vec![(names[0].to_string(), node)],
+        RawValue::Table(table) => table,
         _ => {
             let list = names.join(", ");
             let message = format!("found {}; expected a table of {list}", node.describe());

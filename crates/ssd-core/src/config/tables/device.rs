@@ -91,8 +91,8 @@ static OVER_PROVISIONING: Special<Config> = Special {
 /// capacity to spare. Ratios that a program computes for a small device mostly have a fraction.
 fn doubtful_ratio(node: &Node) -> Option<f64> {
     let number = match &node.literal {
-        Said::Int(Some(n)) => *n as f64,
-        Said::Float(text) => text.parse().ok()?,
+        RawValue::Int(Some(n)) => *n as f64,
+        RawValue::Float(text) => text.parse().ok()?,
         _ => return None,
     };
     (number >= 3.0 && number.fract() == 0.0).then_some(number)

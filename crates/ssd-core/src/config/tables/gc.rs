@@ -44,9 +44,9 @@ static TRIGGER: Special<Config> = Special {
     default: None,
     read: |draft, errors, path, node| {
         let before = &draft.config.gc.trigger;
-        let Said::List(items) = &node.literal else {
+        let RawValue::List(items) = &node.literal else {
             let has_policy = match &node.literal {
-                Said::Table(table) => table.iter().any(|(key, _)| key == "policy"),
+                RawValue::Table(table) => table.iter().any(|(key, _)| key == "policy"),
                 _ => true,
             };
             if !has_policy && before.len() > 1 {

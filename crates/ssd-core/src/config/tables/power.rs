@@ -51,7 +51,7 @@ impl Power {
 /// The times of a list, or of the only one.
 fn times(node: &crate::config::text::parse::Node) -> Result<Vec<u64>, String> {
     let parsed = match &node.literal {
-        Said::List(items) => items.iter().map(|item| read::time(item, YEAR)).collect(),
+        RawValue::List(items) => items.iter().map(|item| read::time(item, YEAR)).collect(),
         _ => read::time(node, YEAR).map(|ns| vec![ns]),
     };
     let times: Vec<u64> = parsed?;

@@ -8,7 +8,7 @@ pub(super) use crate::config::keys::policy::{
 pub(super) use crate::config::keys::syntax::{SIZE_TYPES, TEXT, entries, quoted, report, set_word};
 pub(super) use crate::config::keys::{Special, show};
 pub(super) use crate::config::text::error::did_you_mean;
-pub(super) use crate::config::text::parse::Said;
+pub(super) use crate::config::text::parse::RawValue;
 pub(super) use crate::config::text::quantity::{show_rate_or_unlimited, show_size, show_time};
 pub(super) use crate::config::text::read::{self, Span};
 pub(super) use crate::config::words::Word;

@@ -51,14 +51,14 @@ static FAIL: Special<Config> = Special {
     default: Some("none"),
     read: |draft, errors, path, node| {
         let items = match &node.literal {
-            Said::Text(none) if none == "none" => &[],
-            Said::List(items) => &items[..],
+            RawValue::Text(none) if none == "none" => &[],
+            RawValue::List(items) => &items[..],
             _ => std::slice::from_ref(node),
         };
         let before = errors.count();
         let mut failures = Vec::new();
         for item in items {
-            let Said::Table(table) = &item.literal else {
+            let RawValue::Table(table) = &item.literal else {
                 let example = "{ chip = 3, at = \"10 ms\" }, a list of them, or \"none\"";
                 let message = format!("found {}; expected {example}", item.describe());
                 errors.add(item.place, path, message);

@@ -43,7 +43,7 @@ static DAILY_WRITES: Special<Config> = Special {
     default: Some("measured"),
     read: |draft, errors, path, node| {
         let set = match &node.literal {
-            Said::Text(measured) if measured == "measured" => Ok(None),
+            RawValue::Text(measured) if measured == "measured" => Ok(None),
             _ => read::size(node, 1, 1 << 60).map(Some),
         };
         report(errors, path, node, set.map(|bytes| draft.config.wear.daily_writes_bytes = bytes));

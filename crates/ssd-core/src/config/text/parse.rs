@@ -11,12 +11,12 @@ pub struct Node {
     /// Where it is written.
     pub place: SourcePos,
     /// What is written.
-    pub literal: Said,
+    pub literal: RawValue,
 }
 
 /// A value as it was written.
 #[derive(Clone, Debug)]
-pub enum Said {
+pub enum RawValue {
     /// A string, or a bare word after `--set`.
     Text(String),
     /// An integer; `None` if it does not fit.
@@ -37,16 +37,16 @@ impl Node {
     /// What was found, for a message.
     pub fn describe(&self) -> String {
         match &self.literal {
-            Said::Text(text) if text.chars().count() > 60 => {
+            RawValue::Text(text) if text.chars().count() > 60 => {
                 format!("{:?}...", text.chars().take(60).collect::<String>())
             }
-            Said::Text(text) => format!("{text:?}"),
-            Said::Int(Some(n)) => n.to_string(),
-            Said::Int(None) => "an integer out of range".to_string(),
-            Said::Float(text) | Said::Date(text) => text.clone(),
-            Said::Flag(flag) => flag.to_string(),
-            Said::Table(_) => "a table".to_string(),
-            Said::List(_) => "a list".to_string(),
+            RawValue::Text(text) => format!("{text:?}"),
+            RawValue::Int(Some(n)) => n.to_string(),
+            RawValue::Int(None) => "an integer out of range".to_string(),
+            RawValue::Float(text) | RawValue::Date(text) => text.clone(),
+            RawValue::Flag(flag) => flag.to_string(),
+            RawValue::Table(_) => "a table".to_string(),
+            RawValue::List(_) => "a list".to_string(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Node {
     /// The string, if it is one.
     pub fn text(&self) -> Option<&str> {
         match &self.literal {
-            Said::Text(text) => Some(text),
+            RawValue::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -97,7 +97,7 @@ pub fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(String, Node
         let lines: BTreeSet<u32> = bad.iter().map(|(place, _)| place.line).collect();
         drop_lines(&mut tree, &lines);
         // A key outside all tables may belong to a table whose header is broken.
-        tree.retain(|(key, node)| key == "preset" || matches!(node.literal, Said::Table(_)));
+        tree.retain(|(key, node)| key == "preset" || matches!(node.literal, RawValue::Table(_)));
     }
     tree
 }
@@ -106,7 +106,7 @@ pub fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(String, Node
 fn drop_lines(tree: &mut Vec<(String, Node)>, lines: &BTreeSet<u32>) {
     tree.retain(|(_, node)| !lines.contains(&node.place.line));
     for (_, node) in tree {
-        if let Said::Table(table) = &mut node.literal {
+        if let RawValue::Table(table) = &mut node.literal {
             drop_lines(table, lines);
         }
     }
@@ -124,7 +124,7 @@ pub fn set_value(
     let layer = place.layer;
     let text = text.trim();
     if is_text && !text.starts_with(['"', '\'']) {
-        return Some(Node { place, literal: Said::Text(text.to_string()) });
+        return Some(Node { place, literal: RawValue::Text(text.to_string()) });
     }
     let literal = match DeValue::parse(text) {
         Ok(value) => strip_lines(Lines::new(layer, text).node(place, value.get_ref())).literal,
@@ -134,7 +134,7 @@ pub fn set_value(
             errors.add(place, path, message);
             return None;
         }
-        Err(_) => Said::Text(text.to_string()),
+        Err(_) => RawValue::Text(text.to_string()),
     };
     Some(Node { place, literal })
 }
@@ -143,10 +143,10 @@ pub fn set_value(
 fn strip_lines(mut node: Node) -> Node {
     node.place.line = 0;
     node.literal = match node.literal {
-        Said::Table(table) => {
-            Said::Table(table.into_iter().map(|(key, node)| (key, strip_lines(node))).collect())
+        RawValue::Table(table) => {
+            RawValue::Table(table.into_iter().map(|(key, node)| (key, strip_lines(node))).collect())
         }
-        Said::List(list) => Said::List(list.into_iter().map(strip_lines).collect()),
+        RawValue::List(list) => RawValue::List(list.into_iter().map(strip_lines).collect()),
         other => other,
     };
     node
@@ -182,16 +182,16 @@ impl Lines {
 
     fn node(&self, place: SourcePos, value: &DeValue<'_>) -> Node {
         let literal = match value {
-            DeValue::String(text) => Said::Text(text.to_string()),
-            DeValue::Integer(n) => Said::Int(i128::from_str_radix(n.as_str(), n.radix()).ok()),
-            DeValue::Float(x) => Said::Float(x.as_str().to_string()),
-            DeValue::Boolean(flag) => Said::Flag(*flag),
-            DeValue::Datetime(date) => Said::Date(date.to_string()),
-            DeValue::Table(table) => Said::Table(self.table(table)),
+            DeValue::String(text) => RawValue::Text(text.to_string()),
+            DeValue::Integer(n) => RawValue::Int(i128::from_str_radix(n.as_str(), n.radix()).ok()),
+            DeValue::Float(x) => RawValue::Float(x.as_str().to_string()),
+            DeValue::Boolean(flag) => RawValue::Flag(*flag),
+            DeValue::Datetime(date) => RawValue::Date(date.to_string()),
+            DeValue::Table(table) => RawValue::Table(self.table(table)),
             DeValue::Array(items) => {
                 let item =
                     |v: &Spanned<DeValue<'_>>| self.node(self.place(v.span().start), v.get_ref());
-                Said::List(items.iter().map(item).collect())
+                RawValue::List(items.iter().map(item).collect())
             }
         };
         Node { place, literal }

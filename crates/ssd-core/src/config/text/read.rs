@@ -2,7 +2,7 @@
 //! "found ...; expected ...".
 
 use super::error::{did_you_mean, one_of};
-use super::parse::{Node, Said};
+use super::parse::{Node, RawValue};
 use super::quantity::{
     Decimal, Dimension, RATE, SIZE, TIME, Unfit, by_letter, show_size, show_time,
 };
@@ -63,7 +63,7 @@ fn unfit(node: &Node, expected: &str) -> String {
 /// What was found and what is expected; so do the others.
 pub fn int(node: &Node, min: u64, max: u64) -> Result<u64, String> {
     let n = match &node.literal {
-        Said::Int(Some(n)) => u64::try_from(*n).ok(),
+        RawValue::Int(Some(n)) => u64::try_from(*n).ok(),
         _ => None,
     };
     n.filter(|n| (min..=max).contains(n)).ok_or_else(|| {
@@ -77,8 +77,8 @@ pub fn int(node: &Node, min: u64, max: u64) -> Result<u64, String> {
 /// The whole numbers that "64k", "1M" or 8.0 may mean, with 1000 or 1024 for a thousand.
 fn whole_numbers_of(node: &Node) -> Vec<u64> {
     let (digits, power) = match &node.literal {
-        Said::Float(text) => (text.as_str(), 0),
-        Said::Text(text) => {
+        RawValue::Float(text) => (text.as_str(), 0),
+        RawValue::Text(text) => {
             let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
             let suffixes = [("k", 1), ("m", 2), ("g", 3), ("t", 4)];
             let suffix = text[number.len()..].to_lowercase();
@@ -110,9 +110,9 @@ fn suggest(suggestions: &[String]) -> String {
 /// A number as it is written; "28%" is 28e-2.
 fn digits(node: &Node) -> Option<Cow<'_, str>> {
     match &node.literal {
-        Said::Int(Some(n)) => Some(n.to_string().into()),
-        Said::Float(text) => Some(text.into()),
-        Said::Text(text) => {
+        RawValue::Int(Some(n)) => Some(n.to_string().into()),
+        RawValue::Float(text) => Some(text.into()),
+        RawValue::Text(text) => {
             let percent = text.trim().strip_suffix('%')?.trim_end();
             let plain = !percent.contains(['e', 'E']) && Decimal::parse(percent).is_some();
             plain.then(|| format!("{}e-2", percent.replace('_', "")).into())
@@ -146,7 +146,7 @@ pub fn decimal(node: &Node, span: Span) -> Result<Decimal, String> {
 /// true or false.
 pub fn flag(node: &Node) -> Result<bool, String> {
     match node.literal {
-        Said::Flag(flag) => Ok(flag),
+        RawValue::Flag(flag) => Ok(flag),
         _ => Err(unfit(node, "true or false")),
     }
 }
@@ -209,8 +209,8 @@ pub fn time(node: &Node, max: u64) -> Result<u64, String> {
 /// A size in bytes, rounded down if it has a fraction: a string with unit or an integer of bytes.
 pub fn bytes(node: &Node) -> Result<(u128, bool), String> {
     match &node.literal {
-        Said::Int(Some(n)) if *n >= 0 => Ok((n.unsigned_abs(), true)),
-        Said::Text(text) => match by_letter(text) {
+        RawValue::Int(Some(n)) if *n >= 0 => Ok((n.unsigned_abs(), true)),
+        RawValue::Text(text) => match by_letter(text) {
             // A capacity may be meant in powers of 1000 or of 1024.
             Some(sizes) => {
                 let suggestions = sizes.map(|size| format!("{size:?}"));
@@ -236,7 +236,7 @@ pub fn size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
 pub fn block_size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
     match node.text().and_then(by_letter) {
         Some([_, binary]) => {
-            let read = size(&Node { place: node.place, literal: Said::Text(binary) }, min, max);
+            let read = size(&Node { place: node.place, literal: RawValue::Text(binary) }, min, max);
             read.map_err(|message| {
                 format!(
                     "found {}, which is {}",

@@ -6,7 +6,7 @@
 //! trigger holds. A pool is considered only after something in it has changed.
 
 use super::trigger::SpaceView;
-use super::unmet::Unmet;
+use super::unmet::UnmetDemand;
 use super::victim::VictimPolicy;
 use super::{Demand, Demands};
 use crate::config::{Amount, Gc};
@@ -68,7 +68,7 @@ pub struct Agenda {
     watched: u32,
     /// What is left of `amount = "all-candidates"`.
     lists: Vec<VecDeque<BlockId>>,
-    unmet: Unmet,
+    unmet: UnmetDemand,
     /// The victim policy has blocks that are collected regardless of the triggers.
     at_once: bool,
     /// The demand of a pool may change with every page written, not only with every block opened.
@@ -96,7 +96,7 @@ impl Agenda {
             starving: 0,
             spent: vec![false; pools as usize],
             lists: vec![VecDeque::new(); pools as usize],
-            unmet: Unmet::new(pools, ftl.geo.blocks_per_pool),
+            unmet: UnmetDemand::new(pools, ftl.geo.blocks_per_pool),
             watched: u32::from(at_once) + u32::from(watches_pages),
             at_once,
             watches_pages,
@@ -135,7 +135,7 @@ impl Agenda {
         self.demands.idle_after()
     }
 
-    /// Whether the next victim of `pool` serves a demand that collection cannot meet ([`Unmet`]).
+    /// Whether the next victim of `pool` serves a demand that collection cannot meet ([`UnmetDemand`]).
     #[inline]
     pub fn is_unmet(&mut self, ftl: &Ftl, pool: PoolId) -> bool {
         self.unmet.at(ftl, &self.demands, pool)

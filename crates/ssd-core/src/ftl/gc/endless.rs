@@ -18,7 +18,7 @@ use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
 /// A device whose preconditioning alone makes its triggers hold.
-pub(crate) struct Endless {
+pub(crate) struct EndlessCollection {
     live_share: f64,
     /// Erased blocks of a pool in the best state, and all blocks that are not bad.
     free: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Endless {
 }
 
 /// The endless collection that `config` leads to; `None` if collection can satisfy its triggers, or if that is unknown.
-pub(crate) fn of(config: &Config) -> Option<Endless> {
+pub(crate) fn of(config: &Config) -> Option<EndlessCollection> {
     let live = (config.logical_pages() as f64 * config.precondition.fill).floor() as u64;
     if config.precondition.snapshot.is_some() || live == 0 {
         return None;
@@ -67,7 +67,7 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
     let at_reserve = free.saturating_sub(open) <= u64::from(config.gc.reserve);
     let takes = expected_victims(config, blocks)?;
     let until_met = config.gc.amount == Amount::UntilSatisfied;
-    Some(Endless {
+    Some(EndlessCollection {
         live_share: live as f64 / best.pages as f64,
         free,
         blocks,
@@ -121,7 +121,7 @@ fn one_trial(config: &Config, tried: u32, rng: &mut Stream) -> Option<u64> {
     Some(u64::from(tried))
 }
 
-impl Endless {
+impl EndlessCollection {
     /// Whether it costs more than any device would.
     pub(crate) fn is_refused(&self) -> bool {
         debug_assert!(self.copies >= self.pages, "a victim is less than a block: {}", self.copies);

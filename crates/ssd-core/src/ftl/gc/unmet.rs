@@ -20,20 +20,20 @@ const LOOKS_PER_TURN: u32 = 16;
 const NO_CHOICE: u16 = 2;
 
 /// The latest finding for each pool.
-pub struct Unmet {
+pub struct UnmetDemand {
     every: u32,
     /// Victims until the next examination.
     left: Vec<u32>,
     is_unmet: Vec<bool>,
 }
 
-impl Unmet {
+impl UnmetDemand {
     /// Nothing found yet in pools of `blocks_per_pool` blocks.
     #[must_use]
-    pub fn new(pools: u32, blocks_per_pool: u32) -> Unmet {
+    pub fn new(pools: u32, blocks_per_pool: u32) -> UnmetDemand {
         assert!(pools > 0 && blocks_per_pool > 0, "an empty device");
         let every = (blocks_per_pool / LOOKS_PER_TURN).max(1);
-        Unmet { every, left: vec![0; pools as usize], is_unmet: vec![false; pools as usize] }
+        UnmetDemand { every, left: vec![0; pools as usize], is_unmet: vec![false; pools as usize] }
     }
 
     /// Whether the next victim of `pool` is taken for a demand that cannot be met while no block has more than two

@@ -6,26 +6,26 @@ use crate::units::{BlockId, Lpn, Ppn};
 
 /// Valid pages of a block, ascending, and their owners.
 #[derive(Clone, Copy)]
-pub struct Owned<'a> {
+pub struct ValidPages<'a> {
     /// The pages.
     pub pages: &'a [Ppn],
     /// As many addresses.
     pub lpns: &'a [Lpn],
 }
 
-impl<'a> Owned<'a> {
+impl<'a> ValidPages<'a> {
     /// The first `count` of them.
     #[must_use]
-    pub fn first(self, count: usize) -> Owned<'a> {
+    pub fn first(self, count: usize) -> ValidPages<'a> {
         debug_assert_eq!(self.pages.len(), self.lpns.len(), "pages without addresses");
-        Owned { pages: &self.pages[..count], lpns: &self.lpns[..count] }
+        ValidPages { pages: &self.pages[..count], lpns: &self.lpns[..count] }
     }
 
     /// Those after the first `count`.
     #[must_use]
-    pub fn after(self, count: usize) -> Owned<'a> {
+    pub fn after(self, count: usize) -> ValidPages<'a> {
         debug_assert_eq!(self.pages.len(), self.lpns.len(), "pages without addresses");
-        Owned { pages: &self.pages[count..], lpns: &self.lpns[count..] }
+        ValidPages { pages: &self.pages[count..], lpns: &self.lpns[count..] }
     }
 }
 
@@ -81,8 +81,8 @@ impl OwnedPages {
 
     /// The pages.
     #[must_use]
-    pub fn get(&self) -> Owned<'_> {
+    pub fn get(&self) -> ValidPages<'_> {
         debug_assert_eq!(self.pages.len(), self.lpns.len(), "pages without addresses");
-        Owned { pages: &self.pages, lpns: &self.lpns }
+        ValidPages { pages: &self.pages, lpns: &self.lpns }
     }
 }

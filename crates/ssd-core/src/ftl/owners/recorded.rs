@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// What a device keeps if it shares pages and its power may be cut.
 #[derive(Clone, Default)]
-pub struct Recorded {
+pub struct OwnerRecords {
     /// By LPN whose committed page carries another LPN or older data of it: the admission number of its copy.
     pub(in crate::ftl) sequences: BTreeMap<Lpn, u64>,
     /// Records that have not been written.
@@ -68,7 +68,7 @@ impl Ftl {
             sequences.is_empty() || sequence > 0,
             "pages are owned, and none is admitted"
         );
-        self.recorded = Some(Box::new(Recorded { sequences, records: Vec::new() }));
+        self.recorded = Some(Box::new(OwnerRecords { sequences, records: Vec::new() }));
     }
 
     /// `lpn` has become an owner of `page` by the copy with admission number `sequence`.

@@ -3,7 +3,7 @@
 //! The owners of a page are the LPN in its out-of-band area, if the page is its committed one, and those in the side
 //! table. The LPN in the out-of-band area is never in the side table, so an LPN that leaves and returns counts once.
 
-use super::of_block::Owned;
+use super::of_block::ValidPages;
 use super::side_table::SideTable;
 use super::{Claim, Owners};
 use crate::ftl::Ftl;
@@ -12,7 +12,7 @@ use crate::units::{BlockId, Lpn, OpSlot, Ppn};
 
 /// What became of the previous page of an LPN that now shares another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shared {
+pub struct ShareOutcome {
     /// Where the newest data of the LPN were.
     pub newest: Entry,
     /// Its committed page before.
@@ -97,7 +97,7 @@ impl Ftl {
     }
 
     /// Give `lpn` the page of another LPN: its newest data, committed or not, are replaced as by a TRIM.
-    pub fn share(&mut self, lpn: Lpn, page: Ppn) -> Shared {
+    pub fn share(&mut self, lpn: Lpn, page: Ppn) -> ShareOutcome {
         assert!(
             self.owners.is_valid(page),
             "{lpn:?} is to share {page:?}, which holds no live data"
@@ -108,7 +108,7 @@ impl Ftl {
             self.gains_instead(lpn, page, before);
         }
         debug_assert!(self.owners_of(page).any(|owner| owner == lpn), "{lpn:?} owns no {page:?}");
-        Shared { newest, before }
+        ShareOutcome { newest, before }
     }
 
     /// As [`Ftl::claim`], with `heirs`, LPNs with their slots that wait for the page, too. An heir whose newest data
@@ -215,7 +215,7 @@ impl Ftl {
     /// flight, and the addresses of `sources`, which the copies carry, have moved.
     #[cold]
     #[inline(never)]
-    pub(super) fn further_owners_move(&mut self, sources: Owned<'_>, first: Ppn) {
+    pub(super) fn further_owners_move(&mut self, sources: ValidPages<'_>, first: Ppn) {
         let Some(side) = &mut self.owners.side else { return };
         let (from, last) = (sources.pages[0], sources.pages[sources.pages.len() - 1]);
         debug_assert!(sources.pages.is_sorted(), "pages are copied out of order");

@@ -70,9 +70,9 @@ pub trait Planes {
 }
 
 /// Without time nothing waits, and collection has ended before the next page is placed.
-pub struct AtRest;
+pub struct IdlePlanes;
 
-impl Planes for AtRest {
+impl Planes for IdlePlanes {
     fn load(&self, _plane: PlaneId) -> u32 {
         0
     }

@@ -15,11 +15,11 @@ impl Planes for Loads {
     }
 
     fn demand(&self, plane: PlaneId) -> Demand {
-        AtRest.demand(plane)
+        IdlePlanes.demand(plane)
     }
 
     fn collects(&self, plane: PlaneId) -> bool {
-        AtRest.collects(plane)
+        IdlePlanes.collects(plane)
     }
 }
 

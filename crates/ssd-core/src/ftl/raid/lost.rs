@@ -5,7 +5,7 @@
 //! lost when its chip fails, or when an update writes it while its chip is missing; it ceases to be lost when an update
 //! programs it, when it is rebuilt, or when it is trimmed. At most one page of a group may be lost.
 
-use super::{Before, Changes, GroupId, Method, Plan};
+use super::{Changes, GroupId, GroupState, Method, Plan};
 use crate::config::{Config, ParityUpdate};
 use crate::ftl::Ftl;
 use crate::ftl::blocks::BlockState;
@@ -18,19 +18,19 @@ use std::collections::BTreeMap;
 
 /// Lost pages, and planes without a chip.
 #[derive(Clone, Debug)]
-pub struct Lost {
+pub struct LostPages {
     /// Each lost page with the admission number of its data, as the group holds the out-of-band areas, too.
     pages: BTreeMap<Lpn, u64>,
     /// Planes whose chip has failed and has not been replaced.
     dead: Vec<bool>,
 }
 
-impl Lost {
+impl LostPages {
     /// For a device whose chips may fail; otherwise `None`.
-    pub(crate) fn new(config: &Config, geo: &Geometry) -> Option<Lost> {
+    pub(crate) fn new(config: &Config, geo: &Geometry) -> Option<LostPages> {
         let fails = !config.raid.fail.is_empty();
         assert!(!fails || config.raid.group > 0, "the config layer has checked it");
-        fails.then(|| Lost { pages: BTreeMap::new(), dead: vec![false; geo.planes as usize] })
+        fails.then(|| LostPages { pages: BTreeMap::new(), dead: vec![false; geo.planes as usize] })
     }
 
     /// Lost pages.
@@ -58,7 +58,7 @@ impl Lost {
     }
 
     /// Whether the chip of `plane` is missing.
-    pub(crate) fn misses(lost: Option<&Lost>, plane: PlaneId) -> bool {
+    pub(crate) fn misses(lost: Option<&LostPages>, plane: PlaneId) -> bool {
         debug_assert_ne!(plane, PlaneId::NONE, "no plane has a chip");
         lost.is_some_and(|lost| lost.dead[plane.at()])
     }
@@ -83,7 +83,7 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn is_dead(&self, plane: PlaneId) -> bool {
-        Lost::misses(self.lost.as_deref(), plane)
+        LostPages::misses(self.lost.as_deref(), plane)
     }
 
     /// Whether a chip of `pool` is missing.
@@ -200,7 +200,7 @@ impl Ftl {
         &self,
         group: GroupId,
         changes: Changes,
-        before: Before,
+        before: GroupState,
         is_kept: Option<&dyn Fn(Lpn) -> bool>,
     ) -> Plan {
         debug_assert!(self.lost.is_some(), "no page of {group:?} can be lost");
@@ -228,7 +228,7 @@ impl Plan {
         update: ParityUpdate,
         data_pages: u32,
         changes: Changes,
-        before: Before,
+        before: GroupState,
         (lost, no_parity): (Option<u32>, bool),
     ) -> Plan {
         let method = match lost {
@@ -266,7 +266,7 @@ mod tests {
     fn an_update_never_reads_what_is_lost_and_knows_all_that_its_parity_is_made_of() {
         let kinds = [None, Some(Change::Whole), Some(Change::Part), Some(Change::Trim)];
         for n in 1..5u32 {
-            let before = Before { mapped: (2 << n) - 1, kept: 0 };
+            let before = GroupState { mapped: (2 << n) - 1, kept: 0 };
             for code in 1..4u32.pow(n) {
                 let mut changes = Changes::default();
                 for at in 0..n {
@@ -294,7 +294,7 @@ mod tests {
         let mut changes = Changes::default();
         changes.add(0, Change::Whole);
         changes.add(1, Change::Part);
-        let before = Before { mapped: 0b1111, kept: 0 };
+        let before = GroupState { mapped: 0b1111, kept: 0 };
         let plan = Plan::around(ParityUpdate::Fewest, 3, changes, before, (Some(3), true));
         assert_eq!((plan.reads, plan.sources, plan.without_parity), (0b010, 0, true));
     }

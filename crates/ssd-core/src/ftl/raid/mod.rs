@@ -10,4 +10,4 @@ mod steps;
 pub mod verify;
 
 pub use layout::{GroupId, Groups, Homes, MOST_CHIPS};
-pub use plan::{Before, Change, Changes, Method, Plan};
+pub use plan::{Change, Changes, GroupState, Method, Plan};

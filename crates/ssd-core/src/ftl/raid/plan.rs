@@ -61,7 +61,7 @@ impl Changes {
 
 /// A group before an update, parity last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Before {
+pub struct GroupState {
     /// Pages that hold data (or parity).
     pub mapped: u64,
     /// The number of these that the controller keeps.
@@ -101,7 +101,12 @@ impl Plan {
 
     /// The update of a group of `data_pages` and parity by `changes`, which was as `before`.
     #[must_use]
-    pub fn new(update: ParityUpdate, data_pages: u32, changes: Changes, before: Before) -> Plan {
+    pub fn new(
+        update: ParityUpdate,
+        data_pages: u32,
+        changes: Changes,
+        before: GroupState,
+    ) -> Plan {
         let Changes { whole, part, trimmed } = changes;
         assert!((data_pages as usize) < MOST_CHIPS, "a group of {data_pages} and parity");
         let parity_bit = 1u64 << data_pages;

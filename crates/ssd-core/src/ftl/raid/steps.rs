@@ -1,7 +1,7 @@
 //! The steps of a group update over the tables of a device.
 
 use super::verify::mix;
-use super::{Before, Changes, GroupId, Plan};
+use super::{Changes, GroupId, GroupState, Plan};
 use crate::ftl::Ftl;
 use crate::nand::flash::Payload;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn};
@@ -21,7 +21,7 @@ impl Ftl {
         let data = groups.data_pages();
         let parity = self.owners.committed(groups.parity(group)).is_some();
         let mapped = self.committed_of(groups.page(group, 0), data) | u64::from(parity) << data;
-        let mut before = Before { mapped, kept: 0 };
+        let mut before = GroupState { mapped, kept: 0 };
         if let Some(is_kept) = is_kept {
             let positions = (0..groups.chips()).filter(|&p| mapped >> p & 1 == 1);
             let positions = positions.filter(|&p| is_kept(groups.page(group, p)));

@@ -1,44 +1,44 @@
 //! The newest page of each LPN, from out-of-band data, records and a checkpoint.
 
 use super::image::Image;
-use super::{Found, NONE};
+use super::{MountFindings, NONE};
 use crate::ftl::Ftl;
 use crate::nand::nvram::Record;
 use crate::units::{BlockId, Lpn, Ppn};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The page with the newest data of each LPN.
-pub(super) struct Newest {
+pub(super) struct NewestPages {
     page: Vec<u32>,
     /// The admission numbers of copies that only a record or the checkpoint names.
     pub(super) copied: BTreeMap<Lpn, u64>,
     /// By block, how far its programs got.
-    filled: Vec<Filled>,
+    filled: Vec<FillState>,
 }
 
 /// How far the programs of a block got.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Filled {
+enum FillState {
     /// Some of its pages are erased or torn.
-    InPart,
+    Partial,
     /// It was closed by a mount.
     Closed,
     /// All of its pages hold what was programmed.
     Whole,
 }
 
-impl Filled {
-    fn of(ftl: &Ftl, block: BlockId) -> Filled {
+impl FillState {
+    fn of(ftl: &Ftl, block: BlockId) -> FillState {
         let first = ftl.geo.first_page(block).0;
         debug_assert!(first + ftl.geo.pages_per_block <= ftl.geo.pages, "{block:?} is beyond it");
         let mut pages = (first..first + ftl.geo.pages_per_block).map(Ppn);
         if ftl.programmed_in(block) < ftl.geo.pages_per_block {
-            return Filled::InPart;
+            return FillState::Partial;
         }
         match pages.find(|&page| ftl.flash.is_torn(page) || ftl.flash.is_lost(page)) {
-            None => Filled::Whole,
-            Some(page) if ftl.flash.is_lost(page) => Filled::Closed,
-            Some(_) => Filled::InPart,
+            None => FillState::Whole,
+            Some(page) if ftl.flash.is_lost(page) => FillState::Closed,
+            Some(_) => FillState::Partial,
         }
     }
 }
@@ -69,19 +69,19 @@ impl Trims {
     }
 }
 
-impl Newest {
+impl NewestPages {
     /// Scan the device `ftl`, whose interrupted erases have been finished.
     pub(super) fn of(
         ftl: &Ftl,
         records: &[Record],
         image: Option<&Image>,
-        findings: &mut Found,
-    ) -> Newest {
+        findings: &mut MountFindings,
+    ) -> NewestPages {
         let trims = Trims::of(ftl, records, image);
         let mut page = vec![NONE; ftl.geo.logical_pages as usize];
         let (mut compared, mut copied) = (Vec::new(), BTreeMap::new());
         let blocks = (0..ftl.blocks.len() as u32).map(BlockId);
-        let filled: Vec<Filled> = blocks.map(|block| Filled::of(ftl, block)).collect();
+        let filled: Vec<FillState> = blocks.map(|block| FillState::of(ftl, block)).collect();
         if let Some(image) = image {
             for lpn in (0..ftl.geo.logical_pages).map(Lpn) {
                 let rank = |page| rank(ftl, &filled, page);
@@ -97,7 +97,7 @@ impl Newest {
                 }
             }
         }
-        let mut newest = Newest { page, copied, filled };
+        let mut newest = NewestPages { page, copied, filled };
         for block in ftl.good_blocks() {
             for (member, plane) in ftl.geo.planes_of_block(block).enumerate() {
                 let covered = image.map_or(0, |image| image.covered(ftl, block, member));
@@ -225,7 +225,7 @@ impl Newest {
 
 /// Of two copies of the same data, prefers the one in the block that was full, then the one in the lower block: so
 /// either all copies that a collection has left in a block lose, or all originals in its victim.
-fn rank(ftl: &Ftl, filled: &[Filled], page: Ppn) -> (Filled, std::cmp::Reverse<BlockId>) {
+fn rank(ftl: &Ftl, filled: &[FillState], page: Ppn) -> (FillState, std::cmp::Reverse<BlockId>) {
     let block = ftl.geo.block_of(page);
     debug_assert!(!ftl.flash.is_torn(page), "{page:?} holds no data");
     (filled[block.at()], std::cmp::Reverse(block))
@@ -234,7 +234,7 @@ fn rank(ftl: &Ftl, filled: &[Filled], page: Ppn) -> (Filled, std::cmp::Reverse<B
 impl Ftl {
     /// Count the pages whose out-of-band data are read. Of each flash block these are the programmed pages and the
     /// first erased one; of pages that the checkpoint covers, only the first, for the erase count.
-    pub(super) fn count_scan(&self, image: Option<&Image>, findings: &mut Found) {
+    pub(super) fn count_scan(&self, image: Option<&Image>, findings: &mut MountFindings) {
         debug_assert!(findings.scanned.iter().all(|&pages| pages == 0), "it is counted twice");
         let pages = self.geo.pages_per_flash_block;
         for block in self.good_blocks() {

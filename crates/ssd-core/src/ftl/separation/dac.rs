@@ -8,7 +8,7 @@
 //! variant with a limit of age). History: the class, one byte a logical page.
 
 use super::kept::knows;
-use super::{CLASSES, Classes, Copied, Ground, SeparationPolicy, Written};
+use super::{CLASSES, Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 
 /// Registry entry of DAC.
@@ -41,14 +41,14 @@ impl SeparationPolicy for Policy {
         Classes { host: 0, all: self.classes }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         let class = &mut self.class[page.lpn.at()];
         *class = if *class == NEW { 0 } else { (*class + 1).min(self.classes as u8 - 1) };
         debug_assert!(u32::from(*class) < self.classes, "{page:?} is in class {class}");
         u32::from(*class)
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         debug_assert!(page.lpn.at() < self.class.len(), "{page:?} is beyond the device");
         let class = &mut self.class[page.lpn.at()];
         // A page that was there before the policy.

@@ -7,7 +7,7 @@
 //! blocks. History: the counter, two bytes a logical page.
 
 use super::kept::knows;
-use super::{CLASSES, Classes, Copied, Ground, SeparationPolicy, Written};
+use super::{CLASSES, Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::Lpn;
 
@@ -47,14 +47,14 @@ impl SeparationPolicy for Policy {
         Classes { host: 0, all: self.classes }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         debug_assert!(page.lpn.at() < self.counters.len(), "{page:?} is beyond the device");
         let counter = &mut self.counters[page.lpn.at()];
         *counter = counter.saturating_add(1);
         self.class(page.lpn)
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         debug_assert!(page.class.is_none_or(|class| class < self.classes), "{page:?} has no class");
         let counter = &mut self.counters[page.lpn.at()];
         *counter = counter.saturating_sub(1);

@@ -12,8 +12,8 @@
 //! error, where NVMe would write it with a default handle and log an event. History: none; if persistently isolated,
 //! one byte a logical page.
 
-use super::kept::Kept;
-use super::{Classes, Copied, Ground, SeparationPolicy, Written};
+use super::kept::Persist;
+use super::{Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::Lpn;
 
@@ -92,7 +92,7 @@ impl SeparationPolicy for Policy {
         Classes { host: self.handles, all: self.handles + of_copies }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         let handle = u32::from(page.stream);
         debug_assert!(
             page.replaces.and_then(|old| old.class).is_none_or(|class| class < self.classes().all),
@@ -105,7 +105,7 @@ impl SeparationPolicy for Policy {
         handle
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         let Some(last) = &self.last else { return self.handles };
         // Data stay with the handle of their unit, even if a write of another handle is about to replace them.
         let handle =

@@ -14,7 +14,7 @@
 //! their pages seem to be written once more than they are. A device with this knowledge cannot be stored in a snapshot.
 //! History: 8 B a logical page, and 4 B a write.
 
-use super::{Classes, Copied, Ground, SeparationPolicy, Written};
+use super::{Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::Lpn;
 use std::sync::Arc;
@@ -38,30 +38,30 @@ const NEVER: u32 = u32::MAX;
 
 /// Which pages the host will write, in order.
 #[derive(Debug, Default)]
-pub struct Foreseen {
+pub struct FutureWrites {
     /// The number of the first write of each logical page.
     first: Vec<u32>,
     /// For each write, the number of the next one of its page.
     next: Vec<u32>,
 }
 
-impl Foreseen {
+impl FutureWrites {
     /// Most writes that can be foreseen.
     pub const MOST: usize = NEVER as usize;
 
     /// For a device of `pages` logical pages, whose host writes `order`.
     ///
     /// # Panics
-    /// There are more than [`Foreseen::MOST`] writes, or one is beyond the device.
+    /// There are more than [`FutureWrites::MOST`] writes, or one is beyond the device.
     #[must_use]
-    pub fn new(pages: u32, order: &[Lpn]) -> Foreseen {
-        assert!(order.len() <= Foreseen::MOST, "{} writes cannot be numbered", order.len());
+    pub fn new(pages: u32, order: &[Lpn]) -> FutureWrites {
+        assert!(order.len() <= FutureWrites::MOST, "{} writes cannot be numbered", order.len());
         let (mut first, mut next) = (vec![NEVER; pages as usize], vec![NEVER; order.len()]);
         for (number, lpn) in order.iter().enumerate().rev() {
             next[number] = std::mem::replace(&mut first[lpn.at()], number as u32);
             debug_assert!(next[number] as usize > number, "{lpn:?} is written again before");
         }
-        Foreseen { first, next }
+        FutureWrites { first, next }
     }
 }
 
@@ -75,7 +75,7 @@ pub struct Policy {
     written: u64,
     /// Pages of data in a parity group.
     data_pages: u32,
-    foreseen: Arc<Foreseen>,
+    foreseen: Arc<FutureWrites>,
 }
 
 impl Policy {
@@ -100,7 +100,7 @@ impl Policy {
 
     /// The same, which foresees `foreseen`.
     #[must_use]
-    pub fn foreseeing(mut self, foreseen: Arc<Foreseen>) -> Policy {
+    pub fn foreseeing(mut self, foreseen: Arc<FutureWrites>) -> Policy {
         assert_eq!(foreseen.first.len(), self.next.len(), "the future of another device");
         self.next.clone_from(&foreseen.first);
         self.foreseen = foreseen;
@@ -137,7 +137,7 @@ impl SeparationPolicy for Policy {
         Classes { host: 0, all: self.begins.len() as u32 + 1 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         let written = self.written;
         debug_assert!(written <= page.clock, "{page:?} was written before");
         if let Some(next) = self.next.get_mut(page.lpn.at()) {
@@ -149,7 +149,7 @@ impl SeparationPolicy for Policy {
         self.class(page.lpn, written)
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         debug_assert!(
             page.class.is_none_or(|class| class <= self.begins.len() as u32),
             "{page:?} has no class"

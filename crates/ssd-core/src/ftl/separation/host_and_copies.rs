@@ -13,7 +13,10 @@
 //! any region. No history.
 
 use super::kept::knows;
-use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
+use super::{
+    ClassBlocks, Classes, CollectedBlock, Ground, PageCopy, PageWrite, SeparationPolicy,
+    VictimScope,
+};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::PoolId;
 
@@ -61,7 +64,7 @@ impl SeparationPolicy for Policy {
         Classes { host: 1, all: 2 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         debug_assert!(
             page.replaces.is_none_or(|old| old.class <= Some(COPIES)),
             "{page:?} was in no region"
@@ -69,12 +72,12 @@ impl SeparationPolicy for Policy {
         HOST
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         debug_assert!(page.class.is_none_or(|class| class <= COPIES), "{page:?} is in no region");
         COPIES
     }
 
-    fn on_collect(&mut self, block: &Collected) {
+    fn on_collect(&mut self, block: &CollectedBlock) {
         debug_assert!(block.class <= COPIES, "{block:?} is in no region");
         if self.remaining == 0 {
             self.remaining = self.pages_per_block;
@@ -87,7 +90,7 @@ impl SeparationPolicy for Policy {
         self.by_region
     }
 
-    fn victim_among(&mut self, _pool: PoolId, classes: &[ClassBlocks]) -> Among {
+    fn victim_among(&mut self, _pool: PoolId, classes: &[ClassBlocks]) -> VictimScope {
         let [host, copies] = [HOST, COPIES].map(|class| classes[class as usize]);
         let least =
             |class: ClassBlocks| if class.sealed == 0 { u32::MAX } else { class.least_valid };
@@ -101,9 +104,9 @@ impl SeparationPolicy for Policy {
         }
         debug_assert!(self.region <= COPIES, "there is no such region");
         if classes[self.region as usize].sealed == 0 {
-            Among::All
+            VictimScope::All
         } else {
-            Among::Class(self.region)
+            VictimScope::Class(self.region)
         }
     }
 

@@ -7,7 +7,7 @@
 use crate::rng::Stream;
 
 /// Something that a policy knows.
-pub(super) trait Kept {
+pub(super) trait Persist {
     /// Append it to `bytes`.
     fn save(&self, bytes: &mut Vec<u8>);
 
@@ -20,7 +20,7 @@ pub(super) trait Kept {
 
 macro_rules! numbers {
     ($($number:ty)+) => {$(
-        impl Kept for $number {
+        impl Persist for $number {
             fn save(&self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
             }
@@ -37,7 +37,7 @@ macro_rules! numbers {
 }
 numbers!(u8 u16 u32 u64);
 
-impl Kept for f64 {
+impl Persist for f64 {
     fn save(&self, bytes: &mut Vec<u8>) {
         debug_assert!(self.is_finite(), "a policy knows {self}");
         self.to_bits().save(bytes);
@@ -51,7 +51,7 @@ impl Kept for f64 {
     }
 }
 
-impl Kept for bool {
+impl Persist for bool {
     fn save(&self, bytes: &mut Vec<u8>) {
         u8::from(*self).save(bytes);
     }
@@ -64,7 +64,7 @@ impl Kept for bool {
     }
 }
 
-impl<T: Kept + Default> Kept for Option<T> {
+impl<T: Persist + Default> Persist for Option<T> {
     fn save(&self, bytes: &mut Vec<u8>) {
         self.is_some().save(bytes);
         self.iter().for_each(|inner| inner.save(bytes));
@@ -80,7 +80,7 @@ impl<T: Kept + Default> Kept for Option<T> {
 
 macro_rules! tables {
     ($($Table:ty $(, $n:ident)?;)+) => {$(
-        impl<T: Kept $(, const $n: usize)?> Kept for $Table {
+        impl<T: Persist $(, const $n: usize)?> Persist for $Table {
             fn save(&self, bytes: &mut Vec<u8>) {
                 debug_assert!(!self.is_empty(), "a table without pages");
                 self.iter().for_each(|one| one.save(bytes));
@@ -95,7 +95,7 @@ macro_rules! tables {
 }
 tables!(Box<[T]>; [T; N], N;);
 
-impl<T: Kept + Default> Kept for Vec<T> {
+impl<T: Persist + Default> Persist for Vec<T> {
     fn save(&self, bytes: &mut Vec<u8>) {
         (self.len() as u64).save(bytes);
         self.iter().for_each(|item| item.save(bytes));
@@ -117,7 +117,7 @@ impl<T: Kept + Default> Kept for Vec<T> {
 
 macro_rules! tuples {
     ($(($($Part:ident $at:tt),+))+) => {$(
-        impl<$($Part: Kept),+> Kept for ($($Part,)+) {
+        impl<$($Part: Persist),+> Persist for ($($Part,)+) {
             fn save(&self, bytes: &mut Vec<u8>) {
                 $(self.$at.save(bytes);)+
             }
@@ -131,7 +131,7 @@ macro_rules! tuples {
 }
 tuples!((A 0, B 1) (A 0, B 1, C 2));
 
-impl Kept for Stream {
+impl Persist for Stream {
     fn save(&self, bytes: &mut Vec<u8>) {
         self.state().save(bytes);
     }
@@ -144,11 +144,11 @@ impl Kept for Stream {
     }
 }
 
-/// `keeps!(Type: field, ...; given field, ...)` implements [`Kept`] by the first fields; the others follow from the
+/// `keeps!(Type: field, ...; given field, ...)` implements [`Persist`] by the first fields; the others follow from the
 /// configuration. A field in neither list does not compile.
 macro_rules! keeps {
     ($Type:ident: $($field:ident),+ $(; given $($given:ident),+)?) => {
-        impl $crate::ftl::separation::kept::Kept for $Type {
+        impl $crate::ftl::separation::kept::Persist for $Type {
             $crate::ftl::separation::kept::knows! { $Type: $($field),+ $(; given $($given),+)? }
         }
     };
@@ -160,12 +160,12 @@ macro_rules! knows {
     ($Type:ident: $($field:ident),+ $(; given $($given:ident),+)? $(; if $sound:expr)?) => {
         fn save(&self, bytes: &mut Vec<u8>) {
             let $Type { $($field,)+ $($($given: _,)+)? } = self;
-            $($crate::ftl::separation::kept::Kept::save($field, bytes);)+
+            $($crate::ftl::separation::kept::Persist::save($field, bytes);)+
         }
 
         fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
             let $Type { $($field,)+ $($($given: _,)+)? } = self;
-            $($crate::ftl::separation::kept::Kept::load($field, bytes)?;)+
+            $($crate::ftl::separation::kept::Persist::load($field, bytes)?;)+
             $(
                 let sound: fn(&$Type) -> bool = $sound;
                 if !sound(self) {

@@ -26,7 +26,10 @@
 
 use super::chain::{Chain, Lives, Plan, Room};
 use super::kept::{keeps, knows};
-use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
+use super::{
+    ClassBlocks, Classes, CollectedBlock, Ground, PageCopy, PageWrite, SeparationPolicy,
+    VictimScope,
+};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::{Lpn, PoolId};
 
@@ -95,7 +98,7 @@ struct Window {
 
 /// A plan that is followed.
 #[derive(Default)]
-struct Followed {
+struct ActivePlan {
     plan: Plan,
     /// When it begins to be judged.
     begins: u64,
@@ -113,12 +116,12 @@ pub struct Policy {
     /// For victims of the hot group, their age and their share of valid pages.
     hot_age: Option<f64>,
     hot_valid: f64,
-    followed: Option<Followed>,
+    followed: Option<ActivePlan>,
 }
 
 keeps!(Counters: fours);
 keeps!(Window: begins, times, hot_writes, copies);
-keeps!(Followed: plan, begins, victims);
+keeps!(ActivePlan: plan, begins, victims);
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
@@ -153,7 +156,7 @@ impl Policy {
     }
 
     /// The host overwrites a page.
-    fn heat(&mut self, page: &Written) {
+    fn heat(&mut self, page: &PageWrite) {
         let Some(old) = page.replaces else { return };
         let young = self.hot_age.is_none_or(|age| old.age as f64 <= age);
         debug_assert!(old.class.is_none_or(|class| class <= self.last), "{page:?}: no such class");
@@ -183,7 +186,7 @@ impl Policy {
         if let Some(plan) = plan.filter(|plan| plan.copies < measured) {
             let begins = clock + SETTLING * u64::from(self.ground.pages);
             let victims = vec![(0, 0, begins); plan.valid.len()];
-            self.followed = Some(Followed { plan, begins, victims });
+            self.followed = Some(ActivePlan { plan, begins, victims });
         }
         let times = (self.window.times * 2).min(self.window.times.max(4));
         self.window = Window { begins: clock, times, ..Window::default() };
@@ -193,11 +196,11 @@ impl Policy {
     /// Whether victims show that the plan was wrong: the valid share of their pages exceeds the expectation by the
     /// margin, and at least as many pages leave the group as if that share of all that were expected to enter it were
     /// valid.
-    fn is_wrong(&mut self, block: &Collected) -> bool {
+    fn is_wrong(&mut self, block: &CollectedBlock) -> bool {
         let (last, pages) = (self.last, f64::from(self.ground.pages_per_block));
         let Some(followed) = &mut self.followed else { return false };
         debug_assert!(block.class <= last, "{block:?} is of no class");
-        let Followed { plan, begins, victims } = followed;
+        let ActivePlan { plan, begins, victims } = followed;
         let groups = plan.valid.len();
         let group = if block.class == last { groups - 1 } else { block.class as usize };
         // A class that is no longer in the plan is not judged.
@@ -223,7 +226,7 @@ impl SeparationPolicy for Policy {
         Classes { host: 1, all: self.last + 1 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         let length = u64::from(self.ground.pages) * self.window.times;
         if page.clock - self.window.begins >= length {
             self.plan(page.clock);
@@ -236,14 +239,14 @@ impl SeparationPolicy for Policy {
         if hot { HOT } else { FIRST }
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         debug_assert!(page.clock >= self.window.begins, "{page:?} is before its window");
         self.window.copies += 1;
         self.counters.change(page.lpn, if page.class == Some(HOT) { -1 } else { -2 });
         self.next(page.class)
     }
 
-    fn on_collect(&mut self, block: &Collected) {
+    fn on_collect(&mut self, block: &CollectedBlock) {
         let share = f64::from(block.valid) / f64::from(self.ground.pages_per_block);
         debug_assert!(block.class <= self.last, "{block:?} is of no class");
         if block.class == HOT {
@@ -262,22 +265,22 @@ impl SeparationPolicy for Policy {
         true
     }
 
-    fn victim_among(&mut self, _pool: PoolId, classes: &[ClassBlocks]) -> Among {
-        let Some(followed) = &self.followed else { return Among::All };
+    fn victim_among(&mut self, _pool: PoolId, classes: &[ClassBlocks]) -> VictimScope {
+        let Some(followed) = &self.followed else { return VictimScope::All };
         let sizes = &followed.plan.sizes;
         if let Some(group) =
             classes.iter().zip(sizes).position(|(blocks, &size)| blocks.sealed > size)
         {
-            return Among::Oldest(group as u32);
+            return VictimScope::Oldest(group as u32);
         }
         debug_assert_eq!(classes.len(), self.last as usize + 1, "a class is missing");
         let last = (self.end() + 1..=self.last).filter(|&class| classes[class as usize].sealed > 0);
         last.min_by_key(|&class| classes[class as usize].least_valid)
-            .map_or(Among::All, Among::Class)
+            .map_or(VictimScope::All, VictimScope::Class)
     }
 
     knows! { Policy: counters, lives, window, hot_age, hot_valid, followed; given last, ground; if |policy| {
-        let fits = |followed: &Followed| {
+        let fits = |followed: &ActivePlan| {
             let Plan { sizes, valid, enters, .. } = &followed.plan;
             let groups = sizes.len() + 1;
             let lengths = [valid.len(), enters.len(), followed.victims.len()];

@@ -78,7 +78,7 @@ pub struct Classes {
 
 /// A page that the host writes, or the parity that it changes.
 #[derive(Clone, Copy, Debug)]
-pub struct Written {
+pub struct PageWrite {
     /// Its address.
     pub lpn: Lpn,
     /// The stream of its request.
@@ -87,14 +87,14 @@ pub struct Written {
     pub pages: u32,
     /// What is known of the page on flash that it replaces; `None` if the page is new, or if its data are in the
     /// controller.
-    pub replaces: Option<Replaced>,
+    pub replaces: Option<ReplacedPage>,
     /// Pages that have been written before.
     pub clock: u64,
 }
 
 /// The block of a page that becomes invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Replaced {
+pub struct ReplacedPage {
     /// Its class; `None` if wear levelling has filled it.
     pub class: Option<u32>,
     /// Pages that have been written since it was opened.
@@ -103,7 +103,7 @@ pub struct Replaced {
 
 /// A valid page of a victim that is being copied.
 #[derive(Clone, Copy, Debug)]
-pub struct Copied {
+pub struct PageCopy {
     /// Its address.
     pub lpn: Lpn,
     /// The class of the victim; `None` if wear levelling has filled it.
@@ -114,7 +114,7 @@ pub struct Copied {
 
 /// A block whose collection begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Collected {
+pub struct CollectedBlock {
     /// Its class.
     pub class: u32,
     /// Its valid pages.
@@ -138,7 +138,7 @@ pub struct ClassBlocks {
 
 /// The blocks of a pool among which the next victim is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Among {
+pub enum VictimScope {
     /// All blocks, by the victim policy.
     All,
     /// The blocks of a class, by the victim policy, which sees no others.
@@ -154,10 +154,10 @@ crate::plugs! {
         fn classes(&self) -> Classes;
 
         /// The class of a page of the host.
-        fn of_write(&mut self, page: &Written) -> u32;
+        fn of_write(&mut self, page: &PageWrite) -> u32;
 
         /// The class of a copy; at least [`Classes::host`]. Copies of wear levelling have none.
-        fn of_copy(&mut self, page: &Copied) -> u32;
+        fn of_copy(&mut self, page: &PageCopy) -> u32;
 
         /// The class of a page that is recomputed after its chip has failed, at least [`Classes::host`]; `None` for the
         /// last one.
@@ -167,7 +167,7 @@ crate::plugs! {
         }
 
         /// Note that collection of a block begins; its copies follow.
-        fn on_collect(&mut self, block: &Collected) {
+        fn on_collect(&mut self, block: &CollectedBlock) {
             let _ = block;
         }
 
@@ -179,9 +179,9 @@ crate::plugs! {
 
         /// The blocks of `pool` among which its next victim is chosen; `classes` describes its sealed blocks. Called
         /// only if the policy names the classes of victims.
-        fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> Among {
+        fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> VictimScope {
             let _ = (pool, classes);
-            Among::All
+            VictimScope::All
         }
 
         /// Append the state of the policy to `bytes`, for a snapshot; nothing if it would start afresh.

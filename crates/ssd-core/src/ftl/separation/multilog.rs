@@ -12,7 +12,7 @@
 
 use super::history::LastWrites;
 use super::kept::{keeps, knows};
-use super::{CLASSES, Classes, Collected, Copied, Ground, SeparationPolicy, Written};
+use super::{CLASSES, Classes, CollectedBlock, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
 use crate::units::Lpn;
@@ -81,7 +81,7 @@ impl SeparationPolicy for Policy {
         Classes { host: 0, all: self.classes as u32 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         debug_assert!(self.logs.len() <= self.classes, "{page:?}: too many logs");
         let Some(distance) = self.pages.write(page.lpn, page.clock) else {
             return self.moves(page.lpn, None, 0);
@@ -93,7 +93,7 @@ impl SeparationPolicy for Policy {
         self.moves(page.lpn, Some(log), log - usize::from(hotter))
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         debug_assert!(self.logs.len() > 1, "{page:?} has no colder log");
         let has_age = self.pages.age(page.lpn, page.clock).is_some();
         let log = if has_age { self.pages.note(page.lpn) as usize } else { 0 };
@@ -107,7 +107,7 @@ impl SeparationPolicy for Policy {
         if has_age { self.moves(page.lpn, Some(log), next) } else { next as u32 }
     }
 
-    fn on_collect(&mut self, block: &Collected) {
+    fn on_collect(&mut self, block: &CollectedBlock) {
         let share = f64::from(block.valid) / self.pages_per_block as f64;
         debug_assert!(share <= 1.0, "{block:?} has more valid pages than pages");
         if let Some(log) = self.logs.get_mut(block.class as usize) {

@@ -3,7 +3,7 @@
 //! Source: the baseline of every paper on separation. Decided: the policy is never asked, so a device without
 //! separation pays neither memory nor time for it.
 
-use super::{Classes, Copied, Ground, SeparationPolicy, Written};
+use super::{Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 
 /// Registry entry of none.
@@ -28,11 +28,11 @@ impl SeparationPolicy for Policy {
         unreachable!("alloc.frontiers says it")
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         unreachable!("{page:?} has no class")
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         unreachable!("{page:?} has no class")
     }
 }

@@ -13,7 +13,7 @@
 
 use super::history::LastWrites;
 use super::kept::knows;
-use super::{Classes, Collected, Copied, Ground, SeparationPolicy, Written};
+use super::{Classes, CollectedBlock, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 
 /// Registry entry of SepBIT.
@@ -53,7 +53,7 @@ impl SeparationPolicy for Policy {
         Classes { host: 2, all: 6 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         let age = self.last.write(page.lpn, page.clock);
         debug_assert!(self.batch.0 < BATCH, "a batch of {:?} lifespans is not used", self.batch);
         let short = age.is_some_and(|age| {
@@ -67,7 +67,7 @@ impl SeparationPolicy for Policy {
         u32::from(!short)
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         if page.class == Some(0) {
             return 2;
         }
@@ -81,7 +81,7 @@ impl SeparationPolicy for Policy {
         }
     }
 
-    fn on_collect(&mut self, block: &Collected) {
+    fn on_collect(&mut self, block: &CollectedBlock) {
         if block.class != 0 {
             return;
         }

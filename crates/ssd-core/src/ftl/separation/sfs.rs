@@ -15,7 +15,7 @@
 
 use super::history::LastWrites;
 use super::kept::knows;
-use super::{CLASSES, Classes, Copied, Ground, SeparationPolicy, Written};
+use super::{CLASSES, Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
 use crate::units::Lpn;
@@ -143,7 +143,7 @@ impl SeparationPolicy for Policy {
         Classes { host: 0, all: self.classes as u32 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         let age = self.pages.write(page.lpn, page.clock);
         let count = self.pages.note(page.lpn);
         if count < MOST && self.rng.chance(1.0 / self.powers[count as usize]) {
@@ -153,7 +153,7 @@ impl SeparationPolicy for Policy {
         age.map_or(0, |age| self.class(self.hotness(page.lpn, age)))
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         self.copied += 1;
         debug_assert!(page.lpn.0 < self.device_pages, "{page:?} is beyond the device");
         if self.copied * PART >= u64::from(self.device_pages) {
@@ -187,7 +187,7 @@ mod tests {
             seed: 3,
         };
         let mut policy = Policy::build(&PolicySpec::with_defaults(&INFO), &ground);
-        let mut page = Written { lpn: Lpn(1), stream: 0, pages: 1, replaces: None, clock: 0 };
+        let mut page = PageWrite { lpn: Lpn(1), stream: 0, pages: 1, replaces: None, clock: 0 };
         policy.of_write(&page);
         policy.pages.set_note(page.lpn, 253);
         let (mut random, mut count) = (policy.rng.clone(), 253);

@@ -9,7 +9,7 @@
 
 use super::history::LastWrites;
 use super::kept::knows;
-use super::{Classes, Copied, Ground, SeparationPolicy, Written};
+use super::{Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 
 /// Registry entry of two regions.
@@ -50,7 +50,7 @@ impl SeparationPolicy for Policy {
         Classes { host: 0, all: 2 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         debug_assert!(
             page.replaces.is_none_or(|old| old.class <= Some(COLD)),
             "{page:?} was in no region"
@@ -64,7 +64,7 @@ impl SeparationPolicy for Policy {
         region
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         let age = self.last.age(page.lpn, page.clock);
         debug_assert!(page.class.is_none_or(|class| class <= COLD), "{page:?} is in no region");
         self.region(age)

@@ -17,7 +17,7 @@
 
 use super::history::LastWrites;
 use super::kept::{keeps, knows};
-use super::{CLASSES, Classes, Copied, Ground, Replaced, SeparationPolicy, Written};
+use super::{CLASSES, Classes, Ground, PageCopy, PageWrite, ReplacedPage, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 
 /// Registry entry of WARCIP.
@@ -99,12 +99,14 @@ impl SeparationPolicy for Policy {
         Classes { host: self.most, all: self.most + 1 }
     }
 
-    fn of_write(&mut self, page: &Written) -> u32 {
+    fn of_write(&mut self, page: &PageWrite) -> u32 {
         let age = self.last.write(page.lpn, page.clock);
         let copies = Some(self.most);
         debug_assert!(self.left > 0, "{page:?}: a review is due");
         let waited = |age: u64| match page.replaces {
-            Some(Replaced { class, age: since }) if class == copies => age.saturating_sub(since),
+            Some(ReplacedPage { class, age: since }) if class == copies => {
+                age.saturating_sub(since)
+            }
             _ => 0,
         };
         let cluster = match age {
@@ -126,7 +128,7 @@ impl SeparationPolicy for Policy {
         cluster as u32
     }
 
-    fn of_copy(&mut self, page: &Copied) -> u32 {
+    fn of_copy(&mut self, page: &PageCopy) -> u32 {
         debug_assert!(page.class.is_none_or(|class| class <= self.most), "{page:?} has no class");
         debug_assert!(self.clusters.len() <= self.most as usize, "{page:?}: too many clusters");
         self.most

@@ -8,7 +8,7 @@
 //! version 1.
 
 use super::columns::OWNERS;
-use super::{Columns, Counters, DeviceSnapshot, Keeps, Shape, fits, may_share};
+use super::{Columns, Counters, DeviceSnapshot, PageFields, Shape, fits, may_share};
 use crate::config::Config;
 use crate::plug::PolicySpec;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub enum FormError {
 struct Head {
     shape: Shape,
     counters: Counters,
-    keeps: Keeps,
+    keeps: PageFields,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     victim: Option<PolicySpec>,
     columns: Vec<(String, u64)>,

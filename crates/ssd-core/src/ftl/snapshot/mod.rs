@@ -32,7 +32,7 @@ use shape::Shape;
 pub struct DeviceSnapshot {
     shape: Shape,
     counters: Counters,
-    keeps: Keeps,
+    keeps: PageFields,
     /// The victim policy whose state is in the column `victim`.
     victim: Option<PolicySpec>,
     columns: Columns,
@@ -57,7 +57,7 @@ pub struct Counters {
 /// Which data of pages a snapshot keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Keeps {
+struct PageFields {
     sequence: bool,
     digest: bool,
     bytes: bool,
@@ -193,7 +193,7 @@ fn may_share(owners: u64, config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-fn fits(shape: &Shape, keeps: Keeps, config: &Config) -> Result<(), String> {
+fn fits(shape: &Shape, keeps: PageFields, config: &Config) -> Result<(), String> {
     let differences = shape.differences(config);
     if !differences.is_empty() {
         return Err(format!(
@@ -264,7 +264,7 @@ impl Ftl {
                 releases: self.space.releases(),
                 lowest_free_blocks: self.space.lowest_free_blocks(),
             },
-            keeps: Keeps { sequence: sequence_kept, digest, bytes },
+            keeps: PageFields { sequence: sequence_kept, digest, bytes },
             victim,
             columns,
         };

@@ -2,7 +2,7 @@
 
 use super::super::snapshot::columns::Columns;
 use super::free_list::FreeList;
-use super::{NONE, Open, PoolSpace, Space};
+use super::{NONE, OpenBlock, PoolSpace, Space};
 use crate::ftl::blocks::{BlockState, BlockTable};
 use crate::nand::flash::Flash;
 use crate::nand::geometry::Geometry;
@@ -66,7 +66,7 @@ impl Space {
         self.load_free(ground, &columns.free_order);
         for (open, pair) in self.open.iter_mut().zip(columns.frontiers.as_chunks().0) {
             let &[block, left] = pair;
-            *open = Open { block, left };
+            *open = OpenBlock { block, left };
         }
         self.load_superblocks(ground, &columns.open_superblocks)?;
         self.load_turns(&columns.host_turns)?;

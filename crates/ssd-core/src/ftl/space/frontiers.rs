@@ -1,6 +1,6 @@
 //! Frontiers: which block takes the next page of a stream on a plane, and when the next block is opened.
 
-use super::{NONE, Open, PoolSpace, Space};
+use super::{NONE, OpenBlock, PoolSpace, Space};
 use crate::ftl::blocks::{BlockState, BlockTable};
 use crate::units::{BlockId, PlaneId, PoolId};
 use std::cmp::Reverse;
@@ -190,7 +190,7 @@ impl Space {
             u32::from(blocks.fill[block.at()].bound) < self.pages_per_block,
             "{block:?} is open and full"
         );
-        self.open[at] = Open { block: block.0, left: self.pages_on_plane };
+        self.open[at] = OpenBlock { block: block.0, left: self.pages_on_plane };
     }
 
     pub(super) fn open_block(

@@ -1,6 +1,6 @@
 //! A plane whose blocks are all erased at once, because its chip has been replaced.
 
-use super::{NONE, Open, PoolSpace, Space};
+use super::{NONE, OpenBlock, PoolSpace, Space};
 use crate::ftl::blocks::BlockTable;
 use crate::units::PlaneId;
 
@@ -15,7 +15,7 @@ impl Space {
             self.held.is_empty() || self.held[frontiers.clone()].iter().all(|&held| held == 0),
             "pages of {plane:?} are held"
         );
-        self.open[frontiers].fill(Open { block: NONE, left: 0 });
+        self.open[frontiers].fill(OpenBlock { block: NONE, left: 0 });
         let listed: Vec<u32> = self.free[home].iter().map(|&(_, block)| block).collect();
         let used = blocks.of_pool(pool).filter(|&b| !blocks.is_bad(b) && !listed.contains(&b.0));
         for block in used {

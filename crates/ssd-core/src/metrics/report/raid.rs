@@ -2,7 +2,7 @@
 
 use super::latency::LatencyStats;
 use crate::metrics::declare::section;
-use crate::metrics::degraded::{Degraded, FailedChip};
+use crate::metrics::degraded::{DegradedStats, FailedChip};
 use crate::metrics::inputs::Inputs;
 
 section! {
@@ -64,7 +64,7 @@ section! {
     /// held has been rebuilt, overwritten or trimmed.
     pub struct Failure;
     values(inputs) {
-        let none = Degraded::default();
+        let none = DegradedStats::default();
         let degraded = inputs.measured.degraded.as_deref().unwrap_or(&none);
         let [read, write] = degraded.latencies.each_ref().map(LatencyStats::of);
     } {

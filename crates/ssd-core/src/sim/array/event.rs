@@ -222,9 +222,9 @@ pub(crate) enum Timer {
     /// A pool may have been idle long enough.
     Idle(u32),
     /// The page in this slot has crossed the link to the device.
-    CameIn(OpSlot),
+    TransferredIn(OpSlot),
     /// The page in this slot has crossed the link to the host.
-    WentOut(OpSlot),
+    TransferredOut(OpSlot),
     /// The chip of this entry of `raid.fail` fails.
     ChipFails(u32),
     /// The next page may be rebuilt.

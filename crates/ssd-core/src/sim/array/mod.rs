@@ -39,7 +39,7 @@ pub(crate) struct Activities {
 }
 
 /// What determines which operation an idle unit takes.
-pub(crate) struct Pick {
+pub(crate) struct DispatchRule {
     pub(crate) order: Order,
     /// Its picks, unless it compares ages or takes turns.
     pub(crate) choices: Option<Choices>,
@@ -65,7 +65,7 @@ pub(crate) struct Array {
     /// Idle units that may be able to start an operation.
     pub(crate) ready: IdSet,
     buses_to_grant: IdSet,
-    pub(crate) pick: Pick,
+    pub(crate) pick: DispatchRule,
     pub(crate) multi_plane: bool,
     /// Operations queued so far.
     age: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Array {
 
 /// An operation that has ended, and those that ran with it, from `also` on.
 #[derive(Clone, Copy)]
-pub(crate) struct Ended {
+pub(crate) struct EndedOp {
     pub(crate) slot: OpSlot,
     pub(crate) also: OpSlot,
     /// They are the host's.
@@ -129,7 +129,7 @@ impl Array {
             ops: Slab::new(config.metrics.op_log || config.timing.suspend != Suspend::None),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
-            pick: Pick {
+            pick: DispatchRule {
                 choices: Choices::of(&order),
                 takes_turns: order.takes_turns(),
                 order,
@@ -375,7 +375,7 @@ impl Array {
 
     /// End the running operation of `unit`, which becomes idle.
     #[inline(always)]
-    pub(crate) fn end<const FULL: bool>(&mut self, geo: &Geometry, unit: usize) -> Ended {
+    pub(crate) fn end<const FULL: bool>(&mut self, geo: &Geometry, unit: usize) -> EndedOp {
         let u = &mut self.units[unit];
         let (slot, also, Service { since, array_ns, bus_ns, .. }) =
             (u.running, u.also.head(), u.service);
@@ -386,17 +386,17 @@ impl Array {
             self.activity_ends(geo, slot);
         }
         debug_assert!(held_ns >= array_ns + bus_ns, "an operation was shorter than its phases");
-        Ended { slot, also, host, since, array_ns, bus_ns, held_ns }
+        EndedOp { slot, also, host, since, array_ns, bus_ns, held_ns }
     }
 
     /// The operation that runs on `unit`, if any, as if it ended now.
-    pub(crate) fn under_way(&self, unit: usize) -> Option<Ended> {
+    pub(crate) fn under_way(&self, unit: usize) -> Option<EndedOp> {
         let u = &self.units[unit];
         let Service { since, array_ns, bus_ns, .. } = u.service;
         let (slot, also) = (u.running, u.also.head());
         debug_assert!(slot == OpSlot::NONE || since <= self.now, "unit {unit} starts later");
         let held_ns = self.now.0.saturating_sub(since.0);
-        let ended = Ended { slot, also, host: false, since, array_ns, bus_ns, held_ns };
+        let ended = EndedOp { slot, also, host: false, since, array_ns, bus_ns, held_ns };
         (slot != OpSlot::NONE).then_some(ended)
     }
 

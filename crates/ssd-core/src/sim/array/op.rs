@@ -111,7 +111,7 @@ pub(crate) struct Part {
 
 /// The page of a victim that an operation moves.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moved {
+pub(crate) struct MovedPage {
     pub(crate) pool: PoolId,
     /// The page copied.
     pub(crate) source: Ppn,
@@ -143,9 +143,9 @@ pub(crate) enum Work {
         stream: u8,
         copies: bool,
     },
-    GcRead(Moved),
-    GcWrite(Moved),
-    GcCopyback(Moved),
+    GcRead(MovedPage),
+    GcWrite(MovedPage),
+    GcCopyback(MovedPage),
     Erase {
         pool: PoolId,
         /// First page of the flash block.
@@ -328,7 +328,7 @@ impl Op {
 
     /// The page that a GC read, program or copy-back moves.
     #[inline(always)]
-    pub(crate) fn moved(&self) -> &Moved {
+    pub(crate) fn moved(&self) -> &MovedPage {
         match &self.work {
             Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => moved,
             _ => unreachable!("{:?} moves no page", self.kind()),
@@ -398,7 +398,7 @@ impl Op {
     pub(crate) fn becomes_gc_write(&mut self, in_buffer: bool) {
         debug_assert_eq!(self.kind(), OpKind::GcRead, "no page has been read");
         debug_assert_eq!(self.ppn, self.moved().source, "another page has been read");
-        self.work = Work::GcWrite(Moved { in_buffer, ..*self.moved() });
+        self.work = Work::GcWrite(MovedPage { in_buffer, ..*self.moved() });
     }
 
     /// A host read that returns what the write buffer holds, and the rest from flash.

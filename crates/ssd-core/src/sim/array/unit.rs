@@ -43,7 +43,7 @@ pub(super) struct Service {
 
 /// How long a unit has worked.
 #[derive(Clone, Copy, Debug)]
-struct Worked {
+struct BusyTime {
     /// Time held by host operations that have ended.
     host_ns: u64,
     /// Time held by operations that have ended, excluding the time before the measurement.
@@ -88,7 +88,7 @@ pub(crate) struct Unit {
     pub(super) stage: Stage,
     /// The unit that waits for the bus behind it.
     next_for_bus: u32,
-    worked: Worked,
+    worked: BusyTime,
     /// Since when no host operation has been waiting or running.
     pub(crate) idle_since: Nanos,
     /// An idle timer is set.
@@ -115,7 +115,7 @@ impl Unit {
             lane: Lane::Bus,
             stage: Stage::Idle,
             next_for_bus: NONE,
-            worked: Worked { host_ns: 0, all_ns: 0 },
+            worked: BusyTime { host_ns: 0, all_ns: 0 },
             idle_since: Nanos::ZERO,
             idle_timer: false,
             turn: Turn::default(),

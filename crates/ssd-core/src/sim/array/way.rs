@@ -14,7 +14,7 @@ use super::unit::Stage;
 use crate::config::Config;
 use crate::nand::geometry::Geometry;
 use crate::nand::read_errors::{PageErrors, ReadErrors};
-use crate::nand::slices::{Arrived, Port, Slices};
+use crate::nand::slices::{ArrivedPacket, Port, Slices};
 use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{Nanos, OpSlot};
 
@@ -180,7 +180,7 @@ impl Array {
     /// waited.
     pub(crate) fn slices_event(&mut self) -> u64 {
         let mut all_waited_ns = 0;
-        while let Some(Arrived { owner, waited_ns }) =
+        while let Some(ArrivedPacket { owner, waited_ns }) =
             self.way.slices.as_mut().expect("they have an event").advance(self.now)
         {
             let unit = owner as usize;

@@ -4,7 +4,7 @@
 use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::gc::agenda::Turn;
-use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, Counted, DeviceView};
+use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView, LimitUnit};
 use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::plugs::Plugs;
 use crate::units::{PlaneId, PoolId};
@@ -46,14 +46,14 @@ impl Turns {
         let counted = rule.counted();
         let unit: Vec<u32> = (0..geo.pools)
             .map(|pool| match counted {
-                Counted::Pools => pool,
-                Counted::Channels => geo.channel_of(first_plane(pool)).0,
-                Counted::Members => chip(first_plane(pool)),
+                LimitUnit::Pools => pool,
+                LimitUnit::Channels => geo.channel_of(first_plane(pool)).0,
+                LimitUnit::Members => chip(first_plane(pool)),
             })
             .collect();
         let units = unit.iter().max().map_or(0, |last| last + 1);
         let scope: Vec<u32> = match (counted, groups) {
-            (Counted::Members, Some(groups)) => (0..units).map(|u| u / groups.chips()).collect(),
+            (LimitUnit::Members, Some(groups)) => (0..units).map(|u| u / groups.chips()).collect(),
             _ => vec![0; units as usize],
         };
         assert!(units > 0, "{} pools are in no unit", geo.pools);
@@ -214,12 +214,12 @@ impl Turns {
 
 /// The answer of the concurrency rule for a pool that is being considered; `in_turn`: whether the pool has waited for
 /// its turn.
-pub(crate) struct InTurn<'a> {
+pub(crate) struct PoolTurn<'a> {
     pub(crate) turns: &'a Turns,
     pub(crate) in_turn: bool,
 }
 
-impl Turn for InTurn<'_> {
+impl Turn for PoolTurn<'_> {
     fn may_level(&self, ftl: &Ftl, pool: PoolId) -> bool {
         self.turns.has_turn(ftl, pool)
     }

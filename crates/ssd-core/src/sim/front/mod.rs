@@ -15,7 +15,7 @@ use crate::host::request::{Completion, Op as HostOp, Request, RequestId};
 use crate::host::write_buffer::WriteBuffer;
 use crate::nand::geometry::Geometry;
 use crate::units::{Lpn, Nanos, RequestSlot};
-use request::{Epochs, InFlight, Requests};
+use request::{Epochs, InFlightRequest, Requests};
 use std::collections::VecDeque;
 
 /// Largest read or write, in sectors (1 GiB).
@@ -162,7 +162,7 @@ impl Front {
     /// End a part of the request in `slot` at `now`. If it was the last one, the request completes and is returned: its
     /// slot keeps it until the next request is admitted.
     #[inline(always)]
-    pub(crate) fn part_ends(&mut self, slot: RequestSlot, now: Nanos) -> Option<&InFlight> {
+    pub(crate) fn part_ends(&mut self, slot: RequestSlot, now: Nanos) -> Option<&InFlightRequest> {
         let r = self.requests.part_ends(slot)?;
         debug_assert!(r.arrival <= now, "request {} completes before it arrives", r.id);
         debug_assert!(r.id < self.submitted, "request {} has not been submitted", r.id);

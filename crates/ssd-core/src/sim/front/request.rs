@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// A request that has arrived and not completed.
 #[derive(Debug)]
-pub(crate) struct InFlight {
+pub(crate) struct InFlightRequest {
     pub(crate) id: u64,
     pub(crate) arrival: Nanos,
     pub(crate) request: Request,
@@ -23,7 +23,7 @@ pub(crate) struct InFlight {
 /// Slab of requests.
 #[derive(Default)]
 pub(crate) struct Requests {
-    slots: Vec<InFlight>,
+    slots: Vec<InFlightRequest>,
     free: Vec<RequestSlot>,
 }
 
@@ -40,7 +40,7 @@ impl Requests {
         // Written in place: nothing may branch between its values and the slot.
         let request = *request;
         self.slots[slot.at()] =
-            InFlight { id, arrival, request, parts, digest: 0, epoch, live: true };
+            InFlightRequest { id, arrival, request, parts, digest: 0, epoch, live: true };
         slot
     }
 
@@ -50,7 +50,7 @@ impl Requests {
         assert!(self.slots.len() < u32::MAX as usize, "too many requests in the device");
         let (parts, request) = (Join::default(), Request::new(Op::Flush, 0, 0));
         let arrival = Nanos::ZERO;
-        self.slots.push(InFlight {
+        self.slots.push(InFlightRequest {
             id: 0,
             arrival,
             request,
@@ -65,7 +65,7 @@ impl Requests {
     /// End a part of the request in `slot`. If it was the last one, the request is removed and returned; its slot keeps
     /// it until the next [`Requests::insert`].
     #[inline(always)]
-    pub(crate) fn part_ends(&mut self, slot: RequestSlot) -> Option<&InFlight> {
+    pub(crate) fn part_ends(&mut self, slot: RequestSlot) -> Option<&InFlightRequest> {
         let request = &mut self.slots[slot.at()];
         if !request.parts.part_ends() {
             return None;
@@ -78,13 +78,13 @@ impl Requests {
     }
 
     #[inline(always)]
-    pub(crate) fn get(&mut self, slot: RequestSlot) -> &mut InFlight {
+    pub(crate) fn get(&mut self, slot: RequestSlot) -> &mut InFlightRequest {
         debug_assert!(self.slots[slot.at()].live, "{slot:?} holds no request");
         &mut self.slots[slot.at()]
     }
 
     #[inline(always)]
-    pub(crate) fn at(&self, slot: RequestSlot) -> &InFlight {
+    pub(crate) fn at(&self, slot: RequestSlot) -> &InFlightRequest {
         debug_assert!(self.slots[slot.at()].live, "{slot:?} holds no request");
         &self.slots[slot.at()]
     }
@@ -95,13 +95,13 @@ impl Requests {
     }
 
     /// The requests that have not completed.
-    pub(crate) fn live(&self) -> impl Iterator<Item = &InFlight> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = &InFlightRequest> {
         self.slots.iter().filter(|r| r.live)
     }
 
     /// The slots of the copies that have not completed.
     pub(crate) fn copies(&self) -> Vec<RequestSlot> {
-        let copies = |&(_, r): &(u32, &InFlight)| r.live && r.request.op == Op::Copy;
+        let copies = |&(_, r): &(u32, &InFlightRequest)| r.live && r.request.op == Op::Copy;
         let slots = (0..).zip(&self.slots).filter(copies);
         slots.map(|(number, _)| RequestSlot(number)).collect()
     }

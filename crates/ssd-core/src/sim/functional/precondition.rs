@@ -4,7 +4,7 @@ use super::Functional;
 use crate::config::{Config, FillOrder, SteadyStart};
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::trigger::SpaceView;
-use crate::host::ahead::Ahead;
+use crate::host::ahead::Lookahead;
 use crate::host::device::DeviceError;
 use crate::rng::Stream;
 use crate::units::{Lpn, PoolId};
@@ -101,7 +101,7 @@ impl Functional {
         keep_going: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<bool, DeviceError> {
         assert!(pages > 0 || overwrites == 0, "no page can be overwritten");
-        let (mut ahead, mut drawn) = (Ahead::new(), 0);
+        let (mut ahead, mut drawn) = (Lookahead::new(), 0);
         for i in 0..overwrites {
             if self.is_time_to_look() && !keep_going(pages + i, pages + overwrites) {
                 return Ok(false);

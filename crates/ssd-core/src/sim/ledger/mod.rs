@@ -2,7 +2,7 @@
 //!
 //! It counts what happens and decides nothing.
 
-use super::front::request::InFlight;
+use super::front::request::InFlightRequest;
 use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::host::device::DeviceError;
@@ -134,7 +134,7 @@ impl Ledger {
 
     /// Record that a request completes at `now`; `parts`: where its time went.
     #[inline(always)]
-    pub(crate) fn completed(&mut self, now: Nanos, r: &InFlight, parts: &Parts) {
+    pub(crate) fn completed(&mut self, now: Nanos, r: &InFlightRequest, parts: &Parts) {
         debug_assert!(r.arrival <= now, "request {} completes before it arrives", r.id);
         debug_assert!(r.parts.is_done(), "request {} completes with parts left", r.id);
         let latency = now - r.arrival;

@@ -3,7 +3,7 @@
 use crate::ftl::Ftl;
 use crate::metrics::counters::Cause;
 use crate::nand::geometry::PageAddress;
-use crate::sim::array::op::{Moved, OpKind, Phases, Work};
+use crate::sim::array::op::{MovedPage, OpKind, Phases, Work};
 use crate::sim::core::Core;
 use crate::units::{Nanos, OpSlot, Ppn};
 use std::collections::VecDeque;
@@ -149,7 +149,7 @@ impl OperationLog {
             cut_off,
         };
         let row = self.row_of[slot.at()];
-        let Work::GcCopyback(Moved { source, .. }) = op.work else {
+        let Work::GcCopyback(MovedPage { source, .. }) = op.work else {
             return self.close(row, record);
         };
         // A copy-back is a read and a program on one plane, one after the other.

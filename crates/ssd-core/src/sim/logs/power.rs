@@ -1,6 +1,6 @@
 //! The log of power: cuts, mounts, and what each mount reads and erases.
 
-use crate::ftl::recover::Found;
+use crate::ftl::recover::MountFindings;
 use crate::metrics::report::Recovery;
 use crate::nand::geometry::PageAddress;
 use crate::sim::core::Core;
@@ -75,7 +75,7 @@ impl PowerLog {
     }
 
     /// Log the `findings` of a mount, and how it ended.
-    pub(crate) fn log_mount(&mut self, core: &Core, findings: &Found, recovery: &Recovery) {
+    pub(crate) fn log_mount(&mut self, core: &Core, findings: &MountFindings, recovery: &Recovery) {
         debug_assert!(recovery.cut_at <= core.array.now.0, "a mount before its cut");
         let geo = &core.ftl.geo;
         let mount = PowerRecord {

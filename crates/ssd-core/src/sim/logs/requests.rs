@@ -5,7 +5,7 @@ use crate::host::request::Request;
 use crate::metrics::counters::Parts;
 use crate::nand::geometry::Geometry;
 use crate::sim::front::pages_of;
-use crate::sim::front::request::InFlight;
+use crate::sim::front::request::InFlightRequest;
 use crate::units::Nanos;
 use std::collections::BTreeMap;
 
@@ -49,7 +49,13 @@ impl RequestLog {
 
     /// Log that request `r` completes at `now`; `parts`: where its time went.
     #[inline(never)]
-    pub(crate) fn log_request(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
+    pub(crate) fn log_request(
+        &mut self,
+        now: Nanos,
+        r: &InFlightRequest,
+        parts: &Parts,
+        geo: &Geometry,
+    ) {
         let pages = pages_of(geo, &r.request);
         debug_assert!(pages.first + pages.count <= geo.user_pages, "pages {pages:?}");
         let page = |sectors: u64| (sectors >> geo.sector_shift) as u32;

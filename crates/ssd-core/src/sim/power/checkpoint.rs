@@ -32,7 +32,7 @@ pub(super) struct Area {
 }
 
 /// A checkpoint that is being written.
-pub(super) struct Writing {
+pub(super) struct CheckpointWrite {
     image: Image,
     half: usize,
     /// Pages admitted at the beginning of the previous one.
@@ -170,7 +170,7 @@ impl Power {
         image.end_later(&under_way, &records.collect::<Vec<_>>(), self.area.current.as_deref());
         let pages = self.area.pages_of(&image);
         let steps = (self.area.begin(half, pages), pages);
-        self.writing = Some(Box::new(Writing {
+        self.writing = Some(Box::new(CheckpointWrite {
             image,
             half,
             before,
@@ -214,7 +214,7 @@ impl Power {
         if self.writing.as_ref().is_some_and(|writing| writing.running > 0) {
             return;
         }
-        let Writing { image, half, records, backlog, .. } =
+        let CheckpointWrite { image, half, records, backlog, .. } =
             *self.writing.take().expect("a checkpoint is being written");
         debug_assert!(records <= self.nvram.len(), "records went before their checkpoint");
         self.area.end(half, image);

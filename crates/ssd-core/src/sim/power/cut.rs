@@ -1,6 +1,6 @@
 //! A power cut overwrites at once what is lost.
 
-use super::{Power, Withdrawn};
+use super::{Power, WithdrawnRequest};
 use crate::config::BufferPower;
 use crate::host::device::DeviceError;
 use crate::host::request::Op as HostOp;
@@ -33,7 +33,7 @@ impl Ssd {
     ///
     /// # Errors
     /// The device is not prepared for it, or has no power.
-    pub fn power_cut(&mut self) -> Result<&[Withdrawn], DeviceError> {
+    pub fn power_cut(&mut self) -> Result<&[WithdrawnRequest], DeviceError> {
         self.check_cut()?;
         let (power, _) = self.power_cuts();
         let protected = power.config.power.buffer == BufferPower::Protected;
@@ -109,20 +109,20 @@ impl Ssd {
     }
 
     /// The requests in the device, and those on their way to it.
-    fn withdraw_requests(&mut self) -> Vec<Withdrawn> {
+    fn withdraw_requests(&mut self) -> Vec<WithdrawnRequest> {
         if let Some(copies) = &mut self.copies {
             copies.take_back_counts(&mut self.core);
         }
         let (power, core) = self.power_cuts();
         let now = core.array.now;
-        let inside = core.front.requests.live().map(|r| Withdrawn {
+        let inside = core.front.requests.live().map(|r| WithdrawnRequest {
             id: r.id,
             arrival: r.arrival,
             request: r.request,
             data: power.brought.remove(&r.id),
             outside: Some(now),
         });
-        let mut withdrawn: Vec<Withdrawn> = inside.collect();
+        let mut withdrawn: Vec<WithdrawnRequest> = inside.collect();
         withdrawn.iter().for_each(|_| core.ledger.measured.withdraw(now));
         let repeated = std::mem::take(&mut power.repeated);
         let outside = |id| {
@@ -131,7 +131,7 @@ impl Ssd {
             at.map(|at| repeated[at].1)
         };
         power.brought.clear();
-        withdrawn.extend(core.front.arrivals.drain(..).map(|a| Withdrawn {
+        withdrawn.extend(core.front.arrivals.drain(..).map(|a| WithdrawnRequest {
             id: a.id,
             arrival: a.at,
             request: a.request,

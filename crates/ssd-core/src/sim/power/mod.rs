@@ -21,13 +21,13 @@ use crate::nand::nvram::{Nvram, Record};
 use crate::sim::core::Core;
 use crate::sim::ssd::Ssd;
 use crate::units::{BlockId, Nanos, OpSlot, PoolId, Ppn, RequestSlot};
-use checkpoint::{Area, Writing};
+use checkpoint::{Area, CheckpointWrite};
 use run::Schedule;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A request that was in the device when power was cut.
 #[derive(Clone, Debug)]
-pub struct Withdrawn {
+pub struct WithdrawnRequest {
     /// Its number.
     pub id: u64,
     /// Its arrival.
@@ -41,7 +41,7 @@ pub struct Withdrawn {
 }
 
 /// A part of a request that waits until its records have found room.
-struct Unrecorded {
+struct UnrecordedPart {
     request: RequestSlot,
     since: Nanos,
     /// Records that must have found room, or be unnecessary, by then.
@@ -58,7 +58,7 @@ pub(crate) struct Power {
     area: Area,
     /// Pages admitted at the beginning of the last checkpoint.
     checkpointed: u64,
-    writing: Option<Box<Writing>>,
+    writing: Option<Box<CheckpointWrite>>,
     /// Pages moved in pools that have given up their block for recovery, with their source and target, until their
     /// victim is erased.
     moved: Vec<(Ppn, Ppn)>,
@@ -67,11 +67,11 @@ pub(crate) struct Power {
     /// Records that have left the backlog.
     passed: u64,
     /// Parts of requests, oldest first, and erases that wait for these records.
-    unrecorded: VecDeque<Unrecorded>,
+    unrecorded: VecDeque<UnrecordedPart>,
     erases: Vec<OpSlot>,
     /// Since when power has been off.
     off_since: Option<Nanos>,
-    withdrawn: Vec<Withdrawn>,
+    withdrawn: Vec<WithdrawnRequest>,
     /// What requests in the device have brought, by number; the host keeps it until they complete.
     brought: BTreeMap<u64, Box<[u8]>>,
     /// Requests submitted again: their numbers, ascending, and since when they were in no device.

@@ -5,7 +5,7 @@
 //! its bus.
 
 use crate::ftl::map::Entry;
-use crate::ftl::recover::{Found, Steps, Stopped};
+use crate::ftl::recover::{MountFailure, MountFindings, Steps};
 use crate::host::device::DeviceError;
 use crate::host::write_buffer::BufferedPage;
 use crate::metrics::report::Recovery;
@@ -69,14 +69,14 @@ impl Ssd {
     /// As [`Ssd::mount`].
     pub fn mount_in_part(&mut self, steps: u64) -> Result<bool, DeviceError> {
         match self.rebuild(&mut Steps::first(steps)) {
-            Err(Stopped::PowerCut) => Ok(true),
+            Err(MountFailure::PowerCut) => Ok(true),
             Ok(_) => Ok(false),
-            Err(Stopped::NoBlock(pool)) => Err(no_block(pool.0)),
+            Err(MountFailure::NoBlock(pool)) => Err(no_block(pool.0)),
         }
         .inspect(|_| self.forget_all())
     }
 
-    fn rebuild(&mut self, steps: &mut Steps) -> Result<Found, Stopped> {
+    fn rebuild(&mut self, steps: &mut Steps) -> Result<MountFindings, MountFailure> {
         assert!(self.is_off(), "a device with power is mounted");
         assert_eq!(self.core.array.ops.len(), 0, "operations run without power");
         let plugs = self.plugs.clone();
@@ -95,8 +95,8 @@ impl Ssd {
         };
         let findings = match self.rebuild(&mut Steps::all()) {
             Ok(findings) => findings,
-            Err(Stopped::NoBlock(pool)) => return Err(no_block(pool.0)),
-            Err(Stopped::PowerCut) => unreachable!("no limit was set"),
+            Err(MountFailure::NoBlock(pool)) => return Err(no_block(pool.0)),
+            Err(MountFailure::PowerCut) => unreachable!("no limit was set"),
         };
         let (power, core) = self.power_cuts();
         let (times, geo) = (&core.array.times, &core.ftl.geo);

@@ -1,11 +1,11 @@
 //! Records: a TRIM or a copy is acknowledged when its records survive a cut. An erase waits for all records before it,
 //! including those of the owners of pages that were moved out of its block.
 
-use super::{Power, Unrecorded};
+use super::{Power, UnrecordedPart};
 use crate::ftl::map::Entry;
 use crate::ftl::owners::Claim;
 use crate::metrics::counters::Parts;
-use crate::metrics::inputs::RecordsKept;
+use crate::metrics::inputs::RecordCounts;
 use crate::nand::nvram::Record;
 use crate::sched::order::W_GC;
 use crate::sim::array::event::Timer;
@@ -63,9 +63,9 @@ impl Core {
 impl Ssd {
     /// The records that survive a power cut, now or once written; `None` if power is never cut.
     #[must_use]
-    pub fn records_kept(&self) -> Option<RecordsKept> {
+    pub fn records_kept(&self) -> Option<RecordCounts> {
         let power = self.power.as_ref()?;
-        let mut counts = RecordsKept::default();
+        let mut counts = RecordCounts::default();
         for record in power.nvram.records().chain(power.backlog.iter().copied()) {
             let (number, bytes) = if self.core.is_live(&record) {
                 (&mut counts.live, &mut counts.live_bytes)
@@ -162,7 +162,7 @@ impl Power {
             return self.end_when_written(core, request, since);
         }
         let passed = self.passed + self.backlog.len() as u64;
-        self.unrecorded.push_back(Unrecorded { request, since, passed });
+        self.unrecorded.push_back(UnrecordedPart { request, since, passed });
     }
 
     /// Complete a part of `request`, whose records have found room, when they survive a cut.

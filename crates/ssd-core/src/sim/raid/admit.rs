@@ -7,7 +7,7 @@ use super::lost::restore_page;
 use super::{Cause, Raid};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::{GroupId, Homes};
-use crate::host::link::Toward;
+use crate::host::link::Destination;
 use crate::host::request::Request;
 use crate::metrics::counters::Parts;
 use crate::sim::array::event::Timer;
@@ -128,7 +128,7 @@ fn send_over_link(core: &mut Core, slot: OpSlot, first: bool, request: &Request)
     debug_assert!(core.array.ops[slot].update().is_some(), "{slot:?} is in no group");
     let (range, _) = byte_range(&core.ftl.geo, request, core.array.ops[slot].lpn);
     let link = core.front.link.as_mut().expect("the caller has checked");
-    let (begin, end) = link.carry(core.array.now, Toward::Device, (range.1 - range.0) as u64);
+    let (begin, end) = link.carry(core.array.now, Destination::Device, (range.1 - range.0) as u64);
     if first {
         link.write_from = begin;
     }
@@ -136,7 +136,7 @@ fn send_over_link(core: &mut Core, slot: OpSlot, first: bool, request: &Request)
     let op = &mut core.array.ops[slot];
     op.parts.queue_ns += (link.write_from - core.array.now).0;
     op.parts.transfer_ns += (end - link.write_from).0;
-    core.array.set_timer(end, Timer::CameIn(slot));
+    core.array.set_timer(end, Timer::TransferredIn(slot));
 }
 
 /// Whether the newest admitted state of `lpn` is data.

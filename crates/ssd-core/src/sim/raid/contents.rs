@@ -3,7 +3,7 @@
 
 use super::lost::has_lost_data;
 use super::recoveries::Step;
-use super::{Changed, Parity, Raid, Stage, Update};
+use super::{ChangedPage, Parity, Raid, Stage, Update};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{Change, GroupId, Method};
@@ -58,7 +58,7 @@ impl Raid {
         let change = if partial { Change::Part } else { Change::Whole };
         entry.sequence = sequence;
         entry.changes.add(position, change);
-        entry.pages.push(Changed { lpn, slot, change, home, stream });
+        entry.pages.push(ChangedPage { lpn, slot, change, home, stream });
         slot
     }
 
@@ -82,7 +82,7 @@ impl Raid {
         }
         let entry = self.get(update);
         entry.changes.add(position, Change::Trim);
-        entry.pages.push(Changed { lpn, slot, change: Change::Trim, home, stream: 0 });
+        entry.pages.push(ChangedPage { lpn, slot, change: Change::Trim, home, stream: 0 });
     }
 
     /// Program the pages and the parity of `update`, which has room. Returns whether it has nothing to program because

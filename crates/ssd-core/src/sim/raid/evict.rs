@@ -11,7 +11,7 @@
 //! - a page that is trimmed before it has left is not programmed, even if something waits for it: nothing of it is left
 //!   to keep.
 
-use super::{Changed, Raid};
+use super::{ChangedPage, Raid};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::{Change, GroupId};
 use crate::metrics::counters::Parts;
@@ -158,6 +158,6 @@ impl Raid {
         let position = core.ftl.parity_groups().position(lpn);
         let entry = self.get(update);
         entry.changes.add(position, change);
-        entry.pages.push(Changed { lpn, slot, change, home, stream });
+        entry.pages.push(ChangedPage { lpn, slot, change, home, stream });
     }
 }

@@ -11,14 +11,14 @@
 
 use super::lost::{degradation, end_with_loss, has_lost_data, note_lost_pages};
 use super::rebuild::Rebuild;
-use super::{Changed, Raid, Stage};
+use super::{ChangedPage, Raid, Stage};
 use crate::config::Config;
 use crate::metrics::degraded::FailedChip;
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::sim::array::op::{OpKind, Work};
 use crate::sim::core::Core;
-use crate::sim::dispatch::Found;
+use crate::sim::dispatch::QueuedOp;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, PlaneId, Ppn, UpdateSlot};
@@ -172,7 +172,7 @@ fn remove_all_queued(core: &mut Core, planes: &[PlaneId], queue: usize) -> Vec<O
         while slot != OpSlot::NONE {
             let (next, plane) = (core.array.ops[slot].next, core.array.ops[slot].plane);
             if planes.contains(&plane) {
-                remove_queued(core, unit, queue, Found { before, slot, plane });
+                remove_queued(core, unit, queue, QueuedOp { before, slot, plane });
                 removed.push(slot);
             } else {
                 before = slot;
@@ -192,7 +192,7 @@ fn units_of(core: &Core, planes: &[PlaneId]) -> Vec<usize> {
 }
 
 /// Remove `entry` from `queue`, whatever runs on `unit`.
-pub(super) fn remove_queued(core: &mut Core, unit: usize, queue: usize, entry: Found) {
+pub(super) fn remove_queued(core: &mut Core, unit: usize, queue: usize, entry: QueuedOp) {
     debug_assert_ne!(core.array.units[unit].running, entry.slot, "{:?} runs", entry.slot);
     core.take(unit, queue, entry);
     if core.array.leave_queue(unit, entry.slot) {
@@ -289,7 +289,7 @@ impl Raid {
         core: &mut Core,
         update: UpdateSlot,
         parity: OpSlot,
-        pages: Vec<Changed>,
+        pages: Vec<ChangedPage>,
     ) -> bool {
         debug_assert_ne!(parity, OpSlot::NONE, "{update:?} has no parity");
         let data_slots = pages.iter().filter(|page| page.is_written()).map(|page| page.slot);

@@ -1,7 +1,7 @@
 //! Lost pages: their report, and the end of the run when a group has lost two.
 
 use crate::host::device::DeviceError;
-use crate::metrics::degraded::Degraded;
+use crate::metrics::degraded::DegradedStats;
 use crate::sim::core::Core;
 use crate::units::Lpn;
 
@@ -9,7 +9,7 @@ use crate::units::Lpn;
 const MOST_NAMED: usize = 8;
 
 /// The measurements of failed chips.
-pub(in crate::sim) fn degradation(core: &mut Core) -> &mut Degraded {
+pub(in crate::sim) fn degradation(core: &mut Core) -> &mut DegradedStats {
     debug_assert!(core.ftl.lost.is_some(), "no chip may fail");
     core.ledger.measured.degraded.get_or_insert_default()
 }

@@ -43,7 +43,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// A page that an update changes.
 #[derive(Clone, Copy, Debug)]
-struct Changed {
+struct ChangedPage {
     lpn: Lpn,
     /// Its operation, to which the map points while its data are the newest.
     slot: OpSlot,
@@ -57,7 +57,7 @@ struct Changed {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// Its data are on their way, or another update has locked the group.
-    InLine,
+    Queued,
     /// It has locked the group and reads.
     Reading,
     /// It has read everything, but a pool has no room.
@@ -106,7 +106,7 @@ struct Update {
     since: Nanos,
     /// Where the time of its request has gone so far.
     parts: Parts,
-    pages: Vec<Changed>,
+    pages: Vec<ChangedPage>,
     changes: Changes,
     plan: Plan,
     /// The sum that becomes the parity, as far as it is known.
@@ -190,7 +190,7 @@ impl Raid {
         (entry.age, entry.group, entry.sequence, entry.cause) =
             (self.count, group, sequence, cause);
         (entry.stage, entry.pages_in, entry.since, entry.parts) =
-            (Stage::InLine, Join::default(), now, parts);
+            (Stage::Queued, Join::default(), now, parts);
         entry.pages.clear();
         entry.changes = Changes::default();
         entry.parity = Parity { slot: OpSlot::NONE, home: parity_home, stream: 0 };
@@ -220,7 +220,7 @@ impl Raid {
 
     /// Remove the update in `slot`, which has locked its group. Returns the new first one.
     fn remove(&mut self, slot: UpdateSlot) -> Option<UpdateSlot> {
-        assert_ne!(self.at(slot).stage, Stage::InLine, "{slot:?} has not locked its group");
+        assert_ne!(self.at(slot).stage, Stage::Queued, "{slot:?} has not locked its group");
         debug_assert!(!self.waiting.contains(&slot), "{slot:?} ends and waits for room");
         self.free.push(slot);
         self.lines.leave(slot)
@@ -282,7 +282,7 @@ impl Raid {
                 if update.group != self.at(first).group {
                     return Err(format!("{at:?} of {:?} is in another line", update.group));
                 }
-                if at != first && update.stage != Stage::InLine {
+                if at != first && update.stage != Stage::Queued {
                     return Err(format!(
                         "{at:?} is {:?} and has not locked {:?}",
                         update.stage, update.group
@@ -318,7 +318,7 @@ impl Update {
             group,
             sequence: 0,
             cause,
-            stage: Stage::InLine,
+            stage: Stage::Queued,
             pages_in: Join::default(),
             steps: Join::default(),
             since: cause.from,
@@ -333,20 +333,20 @@ impl Update {
     }
 
     /// The pages of data that it writes.
-    fn data(&self) -> impl Iterator<Item = &Changed> {
+    fn data(&self) -> impl Iterator<Item = &ChangedPage> {
         debug_assert!(self.pages.len() < MOST_CHIPS, "{:?} has too many pages", self.group);
         self.pages.iter().filter(|page| page.is_written())
     }
 
     /// The planes on which it programs, if nothing is redirected.
     fn homes(&self) -> impl Iterator<Item = PlaneId> + '_ {
-        debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
+        debug_assert!(self.stage != Stage::Queued, "it is not known what is programmed");
         self.places().map(|(plane, _)| plane)
     }
 
     /// Where it programs if nothing is redirected: the planes, with the streams or classes of the pages.
     fn places(&self) -> impl Iterator<Item = (PlaneId, u8)> + '_ {
-        debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
+        debug_assert!(self.stage != Stage::Queued, "it is not known what is programmed");
         // One loop over data and parity, so that its body is compiled once; `chain` would compile it twice.
         (0..=self.pages.len()).filter_map(|at| match self.pages.get(at) {
             Some(page) => page.is_written().then_some((page.home, page.stream)),
@@ -355,12 +355,12 @@ impl Update {
     }
 
     fn programs_parity(&self) -> bool {
-        debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
+        debug_assert!(self.stage != Stage::Queued, "it is not known what is programmed");
         self.plan.method != Method::Drop && !self.plan.without_parity
     }
 }
 
-impl Changed {
+impl ChangedPage {
     fn is_written(&self) -> bool {
         matches!(self.change, Change::Whole | Change::Part)
     }

@@ -148,7 +148,7 @@ impl Ssd {
         raid.recoveries.release(group);
         if let Some(first) = raid.lines.first(group) {
             match raid.at(first).stage {
-                Stage::InLine => self.begin_if_first(first),
+                Stage::Queued => self.begin_if_first(first),
                 Stage::WaitsForReads => self.commit_after_reads(first),
                 _ => {}
             }

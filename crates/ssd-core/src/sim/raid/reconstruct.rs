@@ -22,7 +22,7 @@ use crate::sched::order::R_HOST;
 use crate::sim::array::event::Timer;
 use crate::sim::array::op::{Op, Work};
 use crate::sim::core::Core;
-use crate::sim::dispatch::Found;
+use crate::sim::dispatch::QueuedOp;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot};
@@ -67,7 +67,7 @@ impl Raid {
             "{group:?}"
         );
         let first = self.lines.first(group).map(|first| self.at(first));
-        first.is_some_and(|update| update.stage != Stage::InLine)
+        first.is_some_and(|update| update.stage != Stage::Queued)
     }
 
     /// Whether no reconstruction of `group` may begin: an update of it waits to commit or, where chips may fail, has
@@ -95,7 +95,7 @@ impl Ssd {
             let (raid, core) = self.parity();
             let Op { next, plane, .. } = core.array.ops[slot];
             if raid.avoids_collection(core, unit, slot) {
-                remove_queued(core, unit, R_HOST, Found { before, slot, plane });
+                remove_queued(core, unit, R_HOST, QueuedOp { before, slot, plane });
                 // The others of its group are on other chips: nothing joins this queue.
                 self.recover(slot);
             } else {
@@ -159,7 +159,7 @@ impl Ssd {
             holds: false,
             class: 0,
             readers: reader.map(|slot| (slot, now)).into_iter().collect(),
-            step: Step::InLine,
+            step: Step::Queued,
             steps: Join::default(),
             began: now,
             parts: Parts::default(),

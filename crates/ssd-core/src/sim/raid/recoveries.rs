@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// It waits for the group.
-    InLine,
+    Queued,
     /// It reads the other pages.
     Reading,
     /// The page is known, and is programmed.
@@ -49,7 +49,7 @@ pub(super) struct Recovery {
 
 /// The reconstructions of one group.
 #[derive(Default)]
-pub(super) struct OfGroup {
+pub(super) struct GroupRecoveries {
     /// It has the lock.
     pub(super) active: Option<RecoverySlot>,
     pub(super) waiting: VecDeque<RecoverySlot>,
@@ -60,7 +60,7 @@ pub(super) struct OfGroup {
 pub(crate) struct Recoveries {
     pub(super) entries: Vec<Recovery>,
     free: Vec<RecoverySlot>,
-    pub(super) groups: BTreeMap<GroupId, OfGroup>,
+    pub(super) groups: BTreeMap<GroupId, GroupRecoveries>,
     /// `raid.reads` is `reconstruct-if-busy`.
     pub(super) around_collection: bool,
 }
@@ -122,7 +122,7 @@ impl Recoveries {
     }
 
     pub(super) fn insert(&mut self, group: GroupId, recovery: Recovery) -> RecoverySlot {
-        assert_eq!(recovery.step, Step::InLine, "{recovery:?} has begun");
+        assert_eq!(recovery.step, Step::Queued, "{recovery:?} has begun");
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.entries[slot.at()] = recovery;
@@ -164,7 +164,7 @@ impl Recoveries {
             if active && shut && ftl.lost.is_some() || !active && !shut {
                 return Err(format!("{group:?}: reconstruction and update: {active}"));
             }
-            let idle = |slot: &RecoverySlot| self.entries[slot.at()].step == Step::InLine;
+            let idle = |slot: &RecoverySlot| self.entries[slot.at()].step == Step::Queued;
             if !state.waiting.iter().all(idle) {
                 return Err(format!("a reconstruction of {group:?} waits and has begun"));
             }

@@ -17,7 +17,7 @@ use crate::sim::array::Array;
 use crate::sim::array::loads::ChipLoads;
 use crate::sim::array::op::OpKind;
 use crate::sim::core::Core;
-use crate::sim::dispatch::Found;
+use crate::sim::dispatch::QueuedOp;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 use std::collections::BTreeMap;
 
@@ -177,7 +177,7 @@ impl Raid {
                 let next = core.array.ops[slot].next;
                 match self.other_chip(core, slot, &chips) {
                     Some(target) => {
-                        core.take(unit, W_HOST, Found { before, slot, plane });
+                        core.take(unit, W_HOST, QueuedOp { before, slot, plane });
                         self.redirect(core, slot, target);
                         let (from, to) = (self.chip(core, plane, 0), self.chip(core, target, 0));
                         chips[plane.at()] =
@@ -235,7 +235,7 @@ impl Raid {
             return 0;
         }
         let begun = chips.by_age.values().map(|&slot| self.at(slot));
-        let begun = begun.filter(|update| update.stage != Stage::InLine);
+        let begun = begun.filter(|update| update.stage != Stage::Queued);
         begun.map(|update| update.homes().filter(|&home| home == plane).count() as u64).sum()
     }
 
@@ -250,7 +250,7 @@ impl Raid {
             let update = self.at(slot);
             let at = match update.stage {
                 Stage::WaitsForRoom => now,
-                Stage::InLine => Nanos(now.0 + times.read_ns + times.program_ns),
+                Stage::Queued => Nanos(now.0 + times.read_ns + times.program_ns),
                 Stage::Reading => {
                     let reads = (0..groups.chips()).filter(|&p| update.plan.reads(p));
                     let pages = reads.map(|p| groups.page(update.group, p));

@@ -9,8 +9,8 @@
 //! - the pages that it replaces, including the old parity, stay valid until all new ones are programmed.
 
 use super::lost::{has_lost_data, restore_page};
-use super::{Changed, Raid, Stage};
-use crate::ftl::raid::lost::Lost;
+use super::{ChangedPage, Raid, Stage};
+use crate::ftl::raid::lost::LostPages;
 use crate::ftl::raid::verify::mix;
 use crate::ftl::raid::{GroupId, MOST_CHIPS, Method};
 use crate::metrics::counters::{Cause, Parts};
@@ -27,7 +27,7 @@ impl Ssd {
     pub(in crate::sim) fn receive_page_of_group(&mut self, slot: OpSlot, update: UpdateSlot) {
         let (now, parts) = (self.core.array.now, self.core.array.ops[slot].parts);
         let entry = self.parity().0.get(update);
-        assert_eq!(entry.stage, Stage::InLine, "{update:?} has begun without its data");
+        assert_eq!(entry.stage, Stage::Queued, "{update:?} has begun without its data");
         (entry.parts, entry.since) = (parts, now);
         if entry.pages_in.part_ends() {
             self.begin_if_first(update);
@@ -39,7 +39,7 @@ impl Ssd {
     pub(super) fn begin_if_first(&mut self, update: UpdateSlot) {
         let (raid, _) = self.parity();
         let entry = raid.at(update);
-        debug_assert_eq!(entry.stage, Stage::InLine, "{update:?} has begun");
+        debug_assert_eq!(entry.stage, Stage::Queued, "{update:?} has begun");
         let is_free = raid.lines.is_first(update) && raid.recoveries.active(entry.group).is_none();
         if entry.pages_in.is_done() && is_free {
             self.begin_update(update);
@@ -55,7 +55,7 @@ impl Ssd {
         let now = core.array.now;
         let groups = core.ftl.parity_groups();
         let entry = &raid.updates[update.at()];
-        assert_eq!(entry.stage, Stage::InLine, "{update:?} begins twice");
+        assert_eq!(entry.stage, Stage::Queued, "{update:?} begins twice");
         let group = entry.group;
         let has = |lpn| raid.read_buffer.contains(lpn);
         let buffered = raid.read_buffer.is_enabled().then_some(&has as &dyn Fn(Lpn) -> bool);
@@ -153,7 +153,7 @@ impl Ssd {
     pub(super) fn restart_update(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
         let entry = raid.get(update);
-        (entry.reads_again, entry.stage, entry.sum) = (false, Stage::InLine, Default::default());
+        (entry.reads_again, entry.stage, entry.sum) = (false, Stage::Queued, Default::default());
         // The last read that ended may have ended before the failure.
         entry.since = Nanos(entry.cause.from.0 + entry.parts.total());
         assert!(entry.since <= core.array.now, "{update:?} has read in the future");
@@ -206,7 +206,8 @@ impl Ssd {
             let is_wanted = |plane| raid.pool_waits[core.ftl.geo.pool_of(plane).at()];
             let lost = core.ftl.lost.as_deref();
             // Nobody waits for room on a missing chip.
-            let must_wait = raid.at(update).homes().any(|p| !Lost::misses(lost, p) && is_wanted(p));
+            let must_wait =
+                raid.at(update).homes().any(|p| !LostPages::misses(lost, p) && is_wanted(p));
             if !must_wait && raid.hold_room(core, update) {
                 if raid.program_update(core, contents.as_deref_mut(), update) {
                     over.push(update);
@@ -215,7 +216,7 @@ impl Ssd {
             }
             let lost = core.ftl.lost.as_deref();
             let Raid { updates, pool_waits, .. } = raid;
-            for plane in updates[update.at()].homes().filter(|&p| !Lost::misses(lost, p)) {
+            for plane in updates[update.at()].homes().filter(|&p| !LostPages::misses(lost, p)) {
                 pool_waits[core.ftl.geo.pool_of(plane).at()] = true;
             }
             still.push_back(update);
@@ -328,7 +329,7 @@ impl Ssd {
 
     /// Note that the update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
     #[inline(never)]
-    fn release_buffered(&mut self, pages: &[Changed], parts: &Parts) {
+    fn release_buffered(&mut self, pages: &[ChangedPage], parts: &Parts) {
         for page in pages.iter().filter(|page| page.is_written()) {
             let (raid, core) = self.parity();
             let buffer = core.front.buffer.as_mut().expect("they were held");
@@ -405,7 +406,8 @@ impl Raid {
         assert_eq!(entry.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
         let lost = core.ftl.lost.as_deref();
         let mut fits = true;
-        for (plane, stream) in entry.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
+        for (plane, stream) in entry.places().filter(|&(plane, _)| !LostPages::misses(lost, plane))
+        {
             if !core.ftl.space.can_hold(plane, core.ftl.space.host_stream(stream)) {
                 core.gc.agenda.consider(core.ftl.geo.pool_of(plane));
                 fits = false;
@@ -413,7 +415,9 @@ impl Raid {
         }
         debug_assert!(entry.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
         if fits {
-            for (plane, stream) in entry.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
+            for (plane, stream) in
+                entry.places().filter(|&(plane, _)| !LostPages::misses(lost, plane))
+            {
                 core.ftl.space.hold(plane, core.ftl.space.host_stream(stream));
             }
         }

@@ -9,7 +9,7 @@
 //! The route calls the hooks where a unit is dispatched, at the events of a unit, where an operation ends, and where
 //! power is cut. The array implements the phases (`sim/array/suspend.rs`).
 
-use super::array::Ended;
+use super::array::EndedOp;
 use super::array::slab::Queue;
 use super::core::Core;
 use super::ssd::Ssd;
@@ -23,12 +23,12 @@ pub(crate) struct Suspension {
     resume_ns: u64,
     /// How often one operation may be suspended.
     limit: u32,
-    units: Vec<Interrupted>,
+    units: Vec<InterruptedOp>,
 }
 
 /// The operation of a unit that has been suspended at least once.
 #[derive(Clone, Copy)]
-struct Interrupted {
+struct InterruptedOp {
     /// How often it has been suspended; 0: there is no such operation.
     times: u32,
     /// The operation while it is suspended, or `NONE` while it runs.
@@ -43,8 +43,8 @@ struct Interrupted {
     bus_ns: u64,
 }
 
-impl Interrupted {
-    const NONE: Interrupted = Interrupted {
+impl InterruptedOp {
+    const NONE: InterruptedOp = InterruptedOp {
         times: 0,
         slot: OpSlot::NONE,
         also: Queue::EMPTY,
@@ -55,9 +55,9 @@ impl Interrupted {
     };
 
     /// `ended` with the times of the whole operation.
-    fn with_total_times(&self, ended: Ended, now: Nanos) -> Ended {
-        let &Interrupted { since, array_ns, bus_ns, .. } = self;
-        Ended { since, array_ns, bus_ns, held_ns: (now - since).0, ..ended }
+    fn with_total_times(&self, ended: EndedOp, now: Nanos) -> EndedOp {
+        let &InterruptedOp { since, array_ns, bus_ns, .. } = self;
+        EndedOp { since, array_ns, bus_ns, held_ns: (now - since).0, ..ended }
     }
 }
 
@@ -70,7 +70,7 @@ impl Suspension {
                 suspend_ns: timing.suspend_ns,
                 resume_ns: timing.resume_ns,
                 limit: timing.suspend_limit,
-                units: vec![Interrupted::NONE; config.busy_units() as usize],
+                units: vec![InterruptedOp::NONE; config.busy_units() as usize],
             })
         })
     }
@@ -91,7 +91,7 @@ impl Suspension {
         );
         if interrupted.times == 0 {
             let running = core.array.under_way(unit).expect("an operation to suspend");
-            let Ended { since, array_ns, bus_ns, .. } = running;
+            let EndedOp { since, array_ns, bus_ns, .. } = running;
             (interrupted.since, interrupted.array_ns, interrupted.bus_ns) =
                 (since, array_ns, bus_ns);
         }
@@ -133,21 +133,21 @@ impl Suspension {
     }
 
     /// Note that an operation has ended on `unit`. Returns `ended`, with its whole times if it has been suspended.
-    pub(super) fn end(&mut self, core: &Core, unit: usize, ended: Ended) -> Ended {
+    pub(super) fn end(&mut self, core: &Core, unit: usize, ended: EndedOp) -> EndedOp {
         let interrupted = &mut self.units[unit];
         if interrupted.times == 0 || interrupted.slot != OpSlot::NONE {
             return ended;
         }
         let total = interrupted.with_total_times(ended, core.array.now);
-        *interrupted = Interrupted::NONE;
+        *interrupted = InterruptedOp::NONE;
         total
     }
 
     /// The operations under way on `unit`, as if they ended now: suspended and running.
-    pub(super) fn under_way(&self, core: &Core, unit: usize) -> impl Iterator<Item = Ended> {
+    pub(super) fn under_way(&self, core: &Core, unit: usize) -> impl Iterator<Item = EndedOp> {
         let (interrupted, now) = (self.units[unit], core.array.now);
         let running = core.array.under_way(unit);
-        let nothing = Ended {
+        let nothing = EndedOp {
             slot: interrupted.slot,
             also: interrupted.also.head(),
             host: false,

@@ -14,9 +14,9 @@ use ssd_core::sched::order;
 
 /// A drawn config; it prints as TOML, without the sections that do not matter here.
 #[derive(Clone)]
-pub(crate) struct Drawn(pub(crate) Config);
+pub(crate) struct RandomConfig(pub(crate) Config);
 
-impl std::fmt::Debug for Drawn {
+impl std::fmt::Debug for RandomConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = to_toml(&Kernel(self.0.clone()));
         let wanted = |s: &&str| {
@@ -253,7 +253,7 @@ fn capacity(c: &mut Config, spare: Spare, share: f64) {
 }
 
 /// Any valid config with this much room.
-pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
+pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = RandomConfig> {
     let share = prop_oneof![3 => Just(1.0), 1 => 0.3f64..1.0];
     let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share, between(), suspension());
     (geometry(spare), timing(), allocation(), collection(), rest)
@@ -276,13 +276,13 @@ pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
             c
         })
         .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
-        .prop_map(Drawn)
+        .prop_map(RandomConfig)
 }
 
 /// Any valid config with little room that levels its wear all the time: pools of many planes, small reserves and
 /// triggers, blocks that wear out in some. In half of them a copy takes long, so that much happens between the
 /// beginning of a job and its first program.
-pub(crate) fn levelled_config() -> impl Strategy<Value = Drawn> {
+pub(crate) fn levelled_config() -> impl Strategy<Value = RandomConfig> {
     use PoolScope::{Channel, Chip, Device, Plane};
     let pools = proptest::sample::select(vec![Plane, Chip, Channel, Device, Device, Device]);
     let endurance = prop_oneof![3 => Just(0u32), 1 => 4u32..40];
@@ -290,7 +290,7 @@ pub(crate) fn levelled_config() -> impl Strategy<Value = Drawn> {
     let shape = (1u32..=2, 1u32..=2, 2u32..=4, 2u32..=6);
     let pace = (0u64..=2, prop_oneof![1 => Just(None), 1 => (500u64..20_000).prop_map(Some)]);
     (any_config(Spare::Tight), (pools, 1u32..=2, 0.5f64..1.0), wear, shape, pace)
-        .prop_map(|(Drawn(mut c), (pool, reserve, share), wear, shape, (soft, ecc_ns))| {
+        .prop_map(|(RandomConfig(mut c), (pool, reserve, share), wear, shape, (soft, ecc_ns))| {
             (c.alloc.pool, c.gc.reserve) = (pool, reserve);
             let d = &mut c.device;
             (d.channels, d.chips_per_channel, d.planes_per_chip, d.pages_per_block) = shape;
@@ -308,40 +308,40 @@ pub(crate) fn levelled_config() -> impl Strategy<Value = Drawn> {
             c
         })
         .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
-        .prop_map(Drawn)
+        .prop_map(RandomConfig)
 }
 
 /// Any valid config with little room that separates pages; a third of them also level wear.
-pub(crate) fn separated_config() -> impl Strategy<Value = Drawn> {
+pub(crate) fn separated_config() -> impl Strategy<Value = RandomConfig> {
     separated_by(separation::ALL)
 }
 
 /// As [`separated_config`], with a policy of `registry`.
 pub(crate) fn separated_by(
     registry: &'static [&'static PolicyInfo],
-) -> impl Strategy<Value = Drawn> {
+) -> impl Strategy<Value = RandomConfig> {
     let levels = prop_oneof![2 => Just(0u32), 1 => 1u32..4];
     let drawn = (any_config(Spare::Tight), policy(registry), 12u32..40, levels, 0.5f64..1.0);
     drawn
-        .prop_map(|(Drawn(mut c), separation, blocks, threshold, share)| {
+        .prop_map(|(RandomConfig(mut c), separation, blocks, threshold, share)| {
             (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);
             (c.device.blocks_per_plane, c.wear.static_threshold) = (blocks, threshold);
             capacity(&mut c, Spare::Tight, share);
             c
         })
         .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
-        .prop_map(Drawn)
+        .prop_map(RandomConfig)
 }
 
 /// Any valid config with superblocks of many planes and few pages; most separate pages into classes.
-pub(crate) fn superblocks() -> impl Strategy<Value = Drawn> {
+pub(crate) fn superblocks() -> impl Strategy<Value = RandomConfig> {
     let shape = (1u32..=2, 1u32..=2, 2u32..=16, 24u32..60, 1u32..=4);
     let pools =
         proptest::sample::select(vec![PoolScope::Chip, PoolScope::Channel, PoolScope::Device]);
     let separation = proptest::option::weighted(0.6, policy(separation::ALL));
     let drawn = (any_config(Spare::Tight), separation, shape, pools, 0.3f64..0.9);
     drawn
-        .prop_map(|(Drawn(mut c), separation, shape, pool, share)| {
+        .prop_map(|(RandomConfig(mut c), separation, shape, pool, share)| {
             if let Some(separation) = separation {
                 (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);
             }
@@ -355,14 +355,14 @@ pub(crate) fn superblocks() -> impl Strategy<Value = Drawn> {
             c
         })
         .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
-        .prop_map(Drawn)
+        .prop_map(RandomConfig)
 }
 
 /// Any valid config with little room that separates pages and has power cuts.
-pub(crate) fn separated_and_cut() -> impl Strategy<Value = Drawn> {
+pub(crate) fn separated_and_cut() -> impl Strategy<Value = RandomConfig> {
     let drawn = (any_config(Spare::Tight), policy(separation::ALL), 14u32..40, 0u32..4);
     drawn
-        .prop_map(|(Drawn(mut c), separation, blocks, threshold)| {
+        .prop_map(|(RandomConfig(mut c), separation, blocks, threshold)| {
             (c.alloc.separation, c.alloc.frontiers) = (separation, Frontiers::HostGc);
             (c.device.blocks_per_plane, c.wear.static_threshold) = (blocks, threshold);
             (c.power.cut, c.run.data) = (PowerCut::Random(40_000), DataMode::Bytes);
@@ -371,12 +371,12 @@ pub(crate) fn separated_and_cut() -> impl Strategy<Value = Drawn> {
         })
         .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
         .prop_filter("too small for requests that overlap", |c| c.device.user_pages > 8)
-        .prop_map(Drawn)
+        .prop_map(RandomConfig)
 }
 
 /// Any valid config for which docs/model.md says that the timed machine, given one-page requests one at a time, decides
 /// as functional mode does.
-pub(crate) fn decided_alike() -> impl Strategy<Value = Drawn> {
+pub(crate) fn decided_alike() -> impl Strategy<Value = RandomConfig> {
     let spare = prop_oneof![Just(Spare::Tight), Just(Spare::Any)];
     let separation = proptest::option::weighted(0.25, policy(separation::ALL));
     let shape = (1u32..=3, 1u32..=2, 1u32..=4, 10u32..30, 1u32..=8);
@@ -385,7 +385,7 @@ pub(crate) fn decided_alike() -> impl Strategy<Value = Drawn> {
     let drawn = spare.prop_flat_map(|spare| (Just(spare), any_config(spare)));
     let gc = (0u64..20, 0u64..6, any::<bool>());
     (drawn, separation, shape, (levels, share), gc)
-        .prop_map(|((spare, Drawn(mut c)), separation, shape, (levels, share), gc)| {
+        .prop_map(|((spare, RandomConfig(mut c)), separation, shape, (levels, share), gc)| {
             let d = &mut c.device;
             [d.channels, d.chips_per_channel, d.planes_per_chip] = [shape.0, shape.1, shape.2];
             (d.blocks_per_plane, d.pages_per_block) = (shape.3, shape.4);
@@ -427,7 +427,7 @@ pub(crate) fn decided_alike() -> impl Strategy<Value = Drawn> {
             c
         })
         .prop_filter("the config layer refuses it", |c| is_valid(c).is_ok())
-        .prop_map(Drawn)
+        .prop_map(RandomConfig)
 }
 
 fn is_over_the_device(trigger: &PolicySpec) -> bool {

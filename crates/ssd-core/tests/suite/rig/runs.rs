@@ -44,7 +44,7 @@ impl Mix {
 
 /// What a page may hold: numbers of writes; 0 for no data.
 #[derive(Clone, Debug)]
-struct Held {
+struct PageValues {
     values: BTreeSet<u64>,
     /// Requests under way that touch it, and all that have changed it or will.
     open: u64,
@@ -56,7 +56,7 @@ struct Held {
 
 /// A request under way.
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenRequest {
     request: Request,
     /// The source of a copy: its first page.
     source: u64,
@@ -75,8 +75,8 @@ pub(crate) struct Run {
     volatile: bool,
     /// Pages of the longest copy whose records fit into the NVRAM.
     most_copied: u64,
-    pages: Vec<Held>,
-    open: BTreeMap<u64, Open>,
+    pages: Vec<PageValues>,
+    open: BTreeMap<u64, OpenRequest>,
     next_value: u64,
     /// By request number: the pages that it writes.
     writes: Vec<u64>,
@@ -92,7 +92,7 @@ impl Run {
     /// The device of `config`, without data.
     pub(crate) fn new(config: &Config, mix: Mix) -> Run {
         assert_eq!(config.run.data, DataMode::Bytes, "pages have data of their own");
-        let empty = Held { values: [0].into(), open: 0, changes: 0, alone: None };
+        let empty = PageValues { values: [0].into(), open: 0, changes: 0, alone: None };
         let mut ssd = Ssd::new(config, ssd_core::ftl::Ftl::new(config), 0);
         ssd.audit_every(11);
         Run {
@@ -111,7 +111,7 @@ impl Run {
     }
 
     /// The pages that it reads, and those that it changes.
-    fn touched(open: &Open) -> Vec<u64> {
+    fn touched(open: &OpenRequest) -> Vec<u64> {
         let (first, count) = (open.request.sector / PAGE, u64::from(open.request.sectors) / PAGE);
         let mut all: Vec<u64> = (first..first + count).collect();
         if open.request.op == Op::Copy {
@@ -156,7 +156,8 @@ impl Run {
             }
             _ => {}
         }
-        let mut open = Open { request, source, value, after: self.completed, alone: Vec::new() };
+        let mut open =
+            OpenRequest { request, source, value, after: self.completed, alone: Vec::new() };
         for (number, at) in (0..).zip(Run::touched(&open)) {
             let page = &mut self.pages[at as usize];
             if op != Op::Read && number < count {
@@ -173,7 +174,7 @@ impl Run {
     }
 
     /// What its pages may additionally hold while it is under way.
-    fn adds(&mut self, open: &Open) {
+    fn adds(&mut self, open: &OpenRequest) {
         let first = open.request.sector / PAGE;
         for number in 0..u64::from(open.request.sectors) / PAGE {
             let values = match open.request.op {
@@ -191,7 +192,7 @@ impl Run {
         self.completed += 1;
         // A repeated copy copies what its source holds then.
         let copies = self.open.values().filter(|open| open.request.op == Op::Copy).cloned();
-        copies.collect::<Vec<Open>>().iter().for_each(|copy| self.adds(copy));
+        copies.collect::<Vec<OpenRequest>>().iter().for_each(|copy| self.adds(copy));
         self.adds(&open);
         let (first, op) = (open.request.sector / PAGE, open.request.op);
         let bits = open.request.flags;

@@ -4,7 +4,7 @@
 use ssd_core::host::copy::decode;
 use ssd_core::host::request::{Op, flags};
 use ssd_core::rng::Stream;
-use ssd_host::fs::{Fs, FsSettings, Node, Noted, PAGE};
+use ssd_host::fs::{Fs, FsSettings, Node, NotedRequest, PAGE};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
@@ -13,8 +13,8 @@ pub(crate) type Pages = BTreeMap<u32, Contents>;
 
 type Contents = Option<Rc<Vec<u8>>>;
 
-struct UnderWay {
-    noted: Noted,
+struct PendingRequest {
+    noted: NotedRequest,
     actor: usize,
     /// Changes in the buffer when it was submitted, which a flush covers.
     after: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Drive {
     /// What has ended and is not on flash, in order, numbered.
     buffer: VecDeque<(u64, u32, Contents)>,
     changes: u64,
-    under_way: Vec<UnderWay>,
+    under_way: Vec<PendingRequest>,
     /// What each actor has to play, and how many requests it waits for.
     actors: BTreeMap<usize, (VecDeque<Node>, usize)>,
     /// Pages that writes have programmed.
@@ -64,16 +64,21 @@ impl Drive {
             return false;
         }
         let after = self.changes;
-        let mut submit = |all: Vec<Noted>, is_waited_for| {
+        let mut submit = |all: Vec<NotedRequest>, is_waited_for| {
             let all = all.into_iter();
-            self.under_way.extend(all.map(|noted| UnderWay { noted, actor, after, is_waited_for }));
+            self.under_way.extend(all.map(|noted| PendingRequest {
+                noted,
+                actor,
+                after,
+                is_waited_for,
+            }));
         };
         match nodes.pop_front() {
             Some(Node::Io(all)) => {
                 *pending = all.len();
                 submit(all, true);
             }
-            Some(Node::Ahead(all)) => submit(all, false),
+            Some(Node::ReadAhead(all)) => submit(all, false),
             Some(Node::Free(extents)) => fs.freed(&extents),
             _ => {}
         }
@@ -92,7 +97,7 @@ impl Drive {
     }
 
     /// The pages that a request changes.
-    fn changes(&self, noted: &Noted) -> Vec<(u32, Contents)> {
+    fn changes(&self, noted: &NotedRequest) -> Vec<(u32, Contents)> {
         let pages = noted.extent.start..noted.extent.start + noted.extent.pages;
         let data = noted.data.as_deref().unwrap_or_default();
         let contents: Vec<Contents> = match noted.op {
@@ -111,7 +116,7 @@ impl Drive {
 
     /// End one of the requests under way.
     pub(crate) fn end(&mut self, at: usize, fs: &Fs) {
-        let UnderWay { noted, actor, after, is_waited_for } = self.under_way.remove(at);
+        let PendingRequest { noted, actor, after, is_waited_for } = self.under_way.remove(at);
         let changes = self.changes(&noted);
         self.programs += if noted.op == Op::Write { changes.len() } else { 0 };
         let numbered = changes.into_iter().map(|(page, contents)| {

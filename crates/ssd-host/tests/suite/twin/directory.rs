@@ -1,8 +1,8 @@
 //! The twin's files as the store sees them.
 
-use super::files::{Ahead, Files};
+use super::files::{Files, ReadAhead};
 use ssd_host::fs::FsSettings;
-use ssd_kv::vfs::{Appended, VFile, Vfs};
+use ssd_kv::vfs::{AppendOutcome, VFile, Vfs};
 use std::any::Any;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ struct Handle {
     directory: Directory,
     file: u64,
     _user: Arc<()>,
-    ahead: Mutex<Ahead>,
+    ahead: Mutex<ReadAhead>,
     writes: bool,
 }
 
@@ -90,14 +90,14 @@ impl VFile for Handle {
         from: &dyn VFile,
         offset: u64,
         bytes: &[u8],
-    ) -> io::Result<Appended> {
+    ) -> io::Result<AppendOutcome> {
         let source = (from as &dyn Any).downcast_ref::<Handle>().expect("a file of the twin");
         let mut files = self.directory.files();
         if files.share(self.file, source.file, offset as usize, bytes) {
-            return Ok(Appended::Shared);
+            return Ok(AppendOutcome::Shared);
         }
         files.append(self.file, bytes);
-        Ok(Appended::Copied)
+        Ok(AppendOutcome::Copied)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

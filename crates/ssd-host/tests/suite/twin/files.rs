@@ -13,7 +13,7 @@ const LONGEST: usize = 128;
 const MARGIN: usize = 8;
 
 /// A request.
-pub(crate) struct Wanted {
+pub(crate) struct TwinRequest {
     pub(crate) number: u64,
     pub(crate) op: Op,
     pub(crate) start: u32,
@@ -30,20 +30,20 @@ pub(crate) struct Wanted {
 pub(crate) enum Step {
     Cpu(u64),
     /// Issue them and wait for all.
-    Io(Vec<Wanted>),
+    Io(Vec<TwinRequest>),
     /// Issue them.
-    Ahead(Vec<Wanted>),
+    ReadAhead(Vec<TwinRequest>),
     /// Wait until these requests have ended.
-    For(Vec<u64>),
+    After(Vec<u64>),
     /// Wait until all writes with smaller numbers have ended.
-    Before(u64),
+    Barrier(u64),
     /// These pages are free.
     Free(Vec<u32>),
 }
 
 /// How far the pages of an open file have been read ahead.
 #[derive(Default)]
-pub(crate) struct Ahead {
+pub(crate) struct ReadAhead {
     next: usize,
     window: usize,
     end: usize,
@@ -222,11 +222,11 @@ impl Files {
         (start, pages): (u32, u32),
         flags: u8,
         stream: u8,
-    ) -> Wanted {
+    ) -> TwinRequest {
         self.number += 1;
         let open = if op == Op::Read { &mut self.open_reads } else { &mut self.open_writes };
         open.insert(self.number);
-        Wanted {
+        TwinRequest {
             number: self.number,
             op,
             start,
@@ -247,7 +247,7 @@ impl Files {
         }
     }
 
-    pub(super) fn write(&mut self, range: (u32, u32), flags: u8, cause: Cause) -> Wanted {
+    pub(super) fn write(&mut self, range: (u32, u32), flags: u8, cause: Cause) -> TwinRequest {
         self.counts.written[cause.at()] += u64::from(range.1);
         let stream = self.stream(cause);
         self.request(Op::Write, range, flags, stream)
@@ -260,8 +260,8 @@ impl Files {
 
     pub(crate) fn is_over(&self, step: &Step) -> bool {
         match step {
-            Step::For(all) => !all.iter().any(|n| self.is_open(*n)),
-            Step::Before(number) => self.open_writes.iter().all(|open| open >= number),
+            Step::After(all) => !all.iter().any(|n| self.is_open(*n)),
+            Step::Barrier(number) => self.open_writes.iter().all(|open| open >= number),
             _ => true,
         }
     }
@@ -272,7 +272,7 @@ impl Files {
 
     pub(super) fn wait_for(&mut self, numbers: Vec<u64>) {
         if numbers.iter().any(|&n| self.is_open(n)) {
-            self.steps.push(Step::For(numbers));
+            self.steps.push(Step::After(numbers));
         }
     }
 
@@ -366,7 +366,7 @@ impl Files {
     }
 
     /// The command that copies pages of other files to a range, which is that of the file from `page` on.
-    fn copy(&mut self, id: u64, page: usize, range: (u32, u32)) -> Wanted {
+    fn copy(&mut self, id: u64, page: usize, range: (u32, u32)) -> TwinRequest {
         let cause = self.files[&id].cause;
         let taken = &self.files[&id].taken;
         let taken: Vec<_> = (page..page + range.1 as usize).map(|at| taken[&at].clone()).collect();
@@ -376,11 +376,11 @@ impl Files {
         let stream = self.stream(cause);
         let copy = self.request(Op::Copy, range, 0, stream);
         let _of = taken.into_iter().map(|page| page.2).collect();
-        Wanted { sources: ranges(&places, usize::MAX), _of, ..copy }
+        TwinRequest { sources: ranges(&places, usize::MAX), _of, ..copy }
     }
 
     /// Reads of pages that are on the drive; not before the write back that put them there has ended.
-    fn read_pages(&mut self, id: u64, from: usize, to: usize) -> Vec<Wanted> {
+    fn read_pages(&mut self, id: u64, from: usize, to: usize) -> Vec<TwinRequest> {
         self.wait_for(self.files[&id].writes.clone());
         let (users, cause) = (self.files[&id].users.clone(), self.files[&id].cause);
         let places = self.files[&id].places[from..to].to_vec();
@@ -392,7 +392,7 @@ impl Files {
                 self.cache(id, page, read.number);
                 page += 1;
             }
-            reads.push(Wanted { _of: vec![users.clone()], ..read });
+            reads.push(TwinRequest { _of: vec![users.clone()], ..read });
         }
         reads
     }
@@ -402,7 +402,7 @@ impl Files {
         id: u64,
         offset: usize,
         buffer: &mut [u8],
-        ahead: &mut Ahead,
+        ahead: &mut ReadAhead,
     ) -> usize {
         let file = &self.files[&id];
         let start = offset.min(file.bytes.len());
@@ -449,7 +449,7 @@ impl Files {
         id: u64,
         (first, end, clean): (usize, usize, usize),
         missed: bool,
-        ahead: &mut Ahead,
+        ahead: &mut ReadAhead,
     ) {
         let most = self.settings.readahead_pages as usize;
         let goes_on = if missed {
@@ -477,7 +477,7 @@ impl Files {
             if page > first {
                 self.counts.ahead += (page - first) as u64;
                 let reads = self.read_pages(id, first, page);
-                self.steps.push(Step::Ahead(reads));
+                self.steps.push(Step::ReadAhead(reads));
             }
             page += 1;
         }

@@ -13,7 +13,7 @@ use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
 use ssd_host::HostSettings;
-use ssd_host::executor::Happened;
+use ssd_host::executor::RecordEntry;
 use ssd_host::fs::{Cause, FsCounts};
 use ssd_host::workload::Workload;
 use ssd_kv::{Backlog, Db, NextWork, ReadOptions, WriteBatch, WriteRoom};
@@ -27,7 +27,7 @@ const WRITE_BACK: usize = 1;
 const CLIENTS: usize = 2;
 
 /// Why an actor does not continue.
-enum Waits {
+enum WaitReason {
     No,
     /// For its processor time, or for a core.
     Core,
@@ -98,7 +98,7 @@ pub(crate) struct Host {
     events: Vec<(u64, Event)>,
     ready: VecDeque<usize>,
     steps: Vec<VecDeque<Step>>,
-    waits: Vec<Waits>,
+    waits: Vec<WaitReason>,
     clients: Vec<Client>,
     /// Actors that wait for requests of others, in the order in which they began.
     blocked: Vec<usize>,
@@ -121,7 +121,7 @@ pub(crate) struct Host {
     pub(crate) phases: Vec<Phase>,
     /// Level, begin and end of each piece of background work.
     pub(crate) spans: Vec<(usize, u64, u64)>,
-    pub(crate) record: Vec<Happened>,
+    pub(crate) record: Vec<RecordEntry>,
     pub(crate) waits_for_space: u64,
     /// Pages that the drive has collected, and how long the chips of its channels have been busy, at some times.
     pub(crate) looks: BTreeMap<u64, (u64, Vec<u64>)>,
@@ -156,7 +156,7 @@ impl Host {
             events: Vec::new(),
             ready: VecDeque::new(),
             steps: (0..CLIENTS + n).map(|_| VecDeque::new()).collect(),
-            waits: (0..CLIENTS + n).map(|_| Waits::Idle).collect(),
+            waits: (0..CLIENTS + n).map(|_| WaitReason::Idle).collect(),
             clients: (0..n).map(|_| client()).collect(),
             blocked: Vec::new(),
             idle_cores: settings.cores,
@@ -240,7 +240,7 @@ impl Host {
         self.act_all();
         let acts = |host: &Host| {
             let is_busy = |actor: usize| match host.waits[actor] {
-                Waits::Drive(_) | Waits::Others(_) => true,
+                WaitReason::Drive(_) | WaitReason::Others(_) => true,
                 _ => !host.steps[actor].is_empty(),
             };
             (0..host.waits.len()).any(is_busy) || !host.on_drive.is_empty()
@@ -283,7 +283,7 @@ impl Host {
                     let (number, who) = self.on_drive.remove(&request.id.0).expect("a request");
                     self.directory.files().done(number);
                     let Some(actor) = who else { continue };
-                    if let Waits::Drive(left) = &mut self.waits[actor] {
+                    if let WaitReason::Drive(left) = &mut self.waits[actor] {
                         *left -= 1;
                         if *left == 0 {
                             free.push(actor);
@@ -328,19 +328,19 @@ impl Host {
     }
 
     fn wake(&mut self, actor: usize) {
-        self.waits[actor] = Waits::No;
+        self.waits[actor] = WaitReason::No;
         self.ready.push_back(actor);
     }
 
     fn wake_background(&mut self) {
-        if matches!(self.waits[BACKGROUND], Waits::Idle) {
+        if matches!(self.waits[BACKGROUND], WaitReason::Idle) {
             self.wake(BACKGROUND);
         }
     }
 
     fn wake_write_back(&mut self) {
         self.write_back_due = true;
-        if matches!(self.waits[WRITE_BACK], Waits::Idle) {
+        if matches!(self.waits[WRITE_BACK], WaitReason::Idle) {
             self.wake(WRITE_BACK);
         }
     }
@@ -348,7 +348,7 @@ impl Host {
     fn unblock(&mut self) {
         let (over, still): (Vec<usize>, Vec<usize>) =
             std::mem::take(&mut self.blocked).into_iter().partition(|&actor| {
-                matches!(&self.waits[actor], Waits::Others(s) if self.directory.files().is_over(s))
+                matches!(&self.waits[actor], WaitReason::Others(s) if self.directory.files().is_over(s))
             });
         self.blocked = still;
         over.into_iter().for_each(|actor| self.wake(actor));
@@ -358,7 +358,7 @@ impl Host {
 
     fn act_all(&mut self) {
         while let Some(actor) = self.ready.pop_front() {
-            while matches!(self.waits[actor], Waits::No) {
+            while matches!(self.waits[actor], WaitReason::No) {
                 match self.steps[actor].pop_front() {
                     Some(step) => self.play(actor, step),
                     None => match actor {
@@ -382,7 +382,7 @@ impl Host {
     fn play(&mut self, actor: usize, step: Step) {
         match step {
             Step::Cpu(ns) => {
-                self.waits[actor] = Waits::Core;
+                self.waits[actor] = WaitReason::Core;
                 if self.idle_cores > 0 {
                     self.idle_cores -= 1;
                     self.events.push((self.now + ns, Event::CoreDone(actor)));
@@ -392,32 +392,32 @@ impl Host {
             }
             Step::Io(all) => {
                 if !all.is_empty() {
-                    self.waits[actor] = Waits::Drive(all.len());
+                    self.waits[actor] = WaitReason::Drive(all.len());
                 }
                 self.submit(all, Some(actor));
             }
-            Step::Ahead(all) => self.submit(all, None),
-            Step::For(_) | Step::Before(_) => {
+            Step::ReadAhead(all) => self.submit(all, None),
+            Step::After(_) | Step::Barrier(_) => {
                 if !self.directory.files().is_over(&step) {
-                    self.waits[actor] = Waits::Others(step);
+                    self.waits[actor] = WaitReason::Others(step);
                     self.blocked.push(actor);
                 }
             }
             Step::Free(pages) => {
                 self.directory.files().free(&pages);
-                if matches!(self.waits[BACKGROUND], Waits::Space) {
+                if matches!(self.waits[BACKGROUND], WaitReason::Space) {
                     self.wake(BACKGROUND);
                 }
             }
         }
     }
 
-    fn submit(&mut self, all: Vec<super::files::Wanted>, who: Option<usize>) {
+    fn submit(&mut self, all: Vec<super::files::TwinRequest>, who: Option<usize>) {
         for one in all {
             let sector = if one.op == Op::Flush { 0 } else { u64::from(one.start) * 8 };
             let plain = Request::new(one.op, sector, one.pages * 8);
             let request = Request { flags: one.flags, stream: one.stream, ..plain };
-            self.record.push(Happened::Submitted { at_ns: self.now, request });
+            self.record.push(RecordEntry::Submitted { at_ns: self.now, request });
             let range = |&(start, pages): &(u32, u32)| SourceRange {
                 sector: u64::from(start) * 8,
                 sectors: u64::from(pages) * 8,
@@ -437,13 +437,13 @@ impl Host {
         self.seen = self.db().backlog();
         if let Some((work, since)) = self.working.take() {
             self.worked(work, since);
-            let is_stopped = |actor: &usize| matches!(self.waits[*actor], Waits::Stopped);
+            let is_stopped = |actor: &usize| matches!(self.waits[*actor], WaitReason::Stopped);
             if let Some(writer) = (CLIENTS..self.waits.len()).find(is_stopped) {
                 self.wake(writer);
             }
         }
         if !self.db().has_work() {
-            self.waits[BACKGROUND] = Waits::Idle;
+            self.waits[BACKGROUND] = WaitReason::Idle;
             return;
         }
         let work = self.db().next_work();
@@ -483,7 +483,7 @@ impl Host {
             return true;
         }
         self.waits_for_space += 1;
-        self.waits[BACKGROUND] = Waits::Space;
+        self.waits[BACKGROUND] = WaitReason::Space;
         false
     }
 
@@ -501,7 +501,7 @@ impl Host {
 
     fn write_back(&mut self) {
         if !std::mem::take(&mut self.write_back_due) {
-            self.waits[WRITE_BACK] = Waits::Idle;
+            self.waits[WRITE_BACK] = WaitReason::Idle;
             return;
         }
         self.directory.files().write_back_old();
@@ -519,7 +519,7 @@ impl Host {
                 self.clients[actor - CLIENTS].next = Next::Lead;
                 self.clients[actor - CLIENTS].was_slowed = false;
                 if self.queue.len() > 1 {
-                    self.waits[actor] = Waits::Turn;
+                    self.waits[actor] = WaitReason::Turn;
                 }
             }
             Next::Lead => self.lead(actor),
@@ -531,7 +531,7 @@ impl Host {
         let next = if self.stopping { None } else { self.workload.next_operation() };
         let Some((request, key)) = next else {
             self.at_rest += 1;
-            self.waits[actor] = Waits::Idle;
+            self.waits[actor] = WaitReason::Idle;
             return;
         };
         let costs = self.settings.costs;
@@ -583,7 +583,7 @@ impl Host {
     fn end(&mut self, actor: usize) {
         let client = &mut self.clients[actor - CLIENTS];
         client.next = Next::Take;
-        self.record.push(Happened::Ended {
+        self.record.push(RecordEntry::Ended {
             at_ns: self.now,
             client: actor - CLIENTS,
             op: client.op,
@@ -606,14 +606,14 @@ impl Host {
             WriteRoom::Slow => {
                 self.phase().slowed += 1;
                 self.clients[at].was_slowed = true;
-                self.waits[actor] = Waits::Asleep;
+                self.waits[actor] = WaitReason::Asleep;
                 self.events.push((self.now + 1_000_000, Event::Awake(actor)));
                 self.wake_background();
             }
             WriteRoom::Wait => {
                 let now = self.now;
                 self.clients[at].stopped_at.get_or_insert(now);
-                self.waits[actor] = Waits::Stopped;
+                self.waits[actor] = WaitReason::Stopped;
                 self.wake_background();
             }
             WriteRoom::Ready => {

@@ -23,7 +23,7 @@ impl Files {
             self.checkpoint();
         }
         self.homeless.extend(homes);
-        self.steps.push(Step::Before(self.number + 1));
+        self.steps.push(Step::Barrier(self.number + 1));
         let first = self.number + 1;
         self.log(pages - 1, 0);
         self.flush();
@@ -70,7 +70,7 @@ impl Files {
 
     /// Write committed pages home; then the superblock says that the journal is empty.
     fn checkpoint(&mut self) {
-        self.steps.push(Step::Before(self.number + 1));
+        self.steps.push(Step::Barrier(self.number + 1));
         let homes: Vec<u32> = std::mem::take(&mut self.homeless).into_iter().collect();
         let writes = ranges(&homes, usize::MAX)
             .into_iter()

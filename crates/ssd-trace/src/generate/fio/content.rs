@@ -1,6 +1,6 @@
 //! The requests of an instance of a job, without their times.
 
-use super::Trouble;
+use super::JobFileError;
 use super::job::Job;
 use super::kinds::Mix;
 use super::places::{Places, length};
@@ -11,7 +11,7 @@ use ssd_core::units::SECTOR_BYTES;
 
 /// What an instance needs next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wish {
+pub(super) enum NextRequest {
     Data(Op),
     Flush,
     /// All requests have been made.
@@ -19,7 +19,7 @@ pub(super) enum Wish {
 }
 
 /// Result of an attempt to make a request.
-pub(super) enum Made {
+pub(super) enum RequestAttempt {
     Request(Request),
     /// All blocks have been visited, and another round follows.
     Round,
@@ -58,8 +58,8 @@ impl Content {
         number: u64,
         (base, file_bytes): (u64, u64),
         (seed, name): (u64, &str),
-    ) -> Result<Content, Trouble> {
-        let fail = |text: String| Trouble::at(job.line, &format!("job {}: {text}", job.name));
+    ) -> Result<Content, JobFileError> {
+        let fail = |text: String| JobFileError::at(job.line, &format!("job {}: {text}", job.name));
         let (offset, bytes) = region(job, number, file_bytes).map_err(fail)?;
         let largest = job.extremes().1;
         let has = "its file has";
@@ -104,21 +104,21 @@ impl Content {
     }
 
     /// Returns what comes next.
-    pub(super) fn wish(&mut self) -> Wish {
+    pub(super) fn wish(&mut self) -> NextRequest {
         let next = self.follow.last().map(|request| request.op);
         if next == Some(Op::Write) {
-            return Wish::Data(Op::Write);
+            return NextRequest::Data(Op::Write);
         }
         let is_over = self.done.0 >= self.limit.0 || self.done.1 >= self.limit.1;
         if is_over && self.job.time_based {
             self.done = (0, 0);
         } else if is_over {
-            return Wish::End;
+            return NextRequest::End;
         }
         if next == Some(Op::Flush) {
-            return Wish::Flush;
+            return NextRequest::Flush;
         }
-        Wish::Data(match self.job.mix {
+        NextRequest::Data(match self.job.mix {
             Mix::Read => Op::Read,
             Mix::Write => Op::Write,
             Mix::Trim | Mix::TrimWrite => Op::Trim,
@@ -133,13 +133,13 @@ impl Content {
     }
 
     /// Makes a request of `op`.
-    pub(super) fn data(&mut self, op: Op) -> Made {
+    pub(super) fn data(&mut self, op: Op) -> RequestAttempt {
         if self.job.mix == Mix::TrimWrite && op == Op::Write {
             let write = self.follow.pop().expect("a write follows its trim");
-            return Made::Request(self.followed(write));
+            return RequestAttempt::Request(self.followed(write));
         }
         let Some(spot) = self.places.next(op as usize, &mut self.random) else {
-            return if self.goes_round() { Made::Round } else { Made::End };
+            return if self.goes_round() { RequestAttempt::Round } else { RequestAttempt::End };
         };
         let sizes = self.job.sizes(op as usize);
         let requested = length(&sizes, spot.limit - spot.start, &mut self.random);
@@ -150,7 +150,7 @@ impl Content {
         if self.job.mix == Mix::TrimWrite {
             self.follow.push(Request { op: Op::Write, ..request });
         }
-        Made::Request(self.followed(request))
+        RequestAttempt::Request(self.followed(request))
     }
 
     /// Returns whether another round begins when all blocks have been visited.

@@ -1,10 +1,10 @@
 //! Job files as text: sections, keys and values with their lines, as fio reads them.
 
-use super::Trouble;
+use super::JobFileError;
 
 /// A key of a section.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct IniKey {
     pub(super) line: usize,
     pub(super) key: String,
     /// `None` for a key without a value, such as `stonewall`.
@@ -16,11 +16,11 @@ pub(super) struct Said {
 pub(super) struct Section {
     pub(super) line: usize,
     pub(super) name: String,
-    pub(super) settings: Vec<Said>,
+    pub(super) settings: Vec<IniKey>,
 }
 
 /// Returns the sections of `text`, in order.
-pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
+pub(super) fn sections(text: &str) -> Result<Vec<Section>, JobFileError> {
     let mut sections: Vec<Section> = Vec::new();
     for (index, raw) in text.lines().enumerate() {
         let line = index + 1;
@@ -32,16 +32,19 @@ pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
         if let Some(rest) = content.strip_prefix('[') {
             // The name of a section may contain brackets.
             let Some((name, after)) = rest.rsplit_once(']') else {
-                return Err(Trouble::at(line, "the name of a section does not end: expected ]"));
+                return Err(JobFileError::at(
+                    line,
+                    "the name of a section does not end: expected ]",
+                ));
             };
             if !after.is_empty() {
-                return Err(Trouble::at(line, "expected nothing after the name of a section"));
+                return Err(JobFileError::at(line, "expected nothing after the name of a section"));
             }
             sections.push(Section { line, name: name.trim().to_owned(), settings: Vec::new() });
             continue;
         }
         let Some(section) = sections.last_mut() else {
-            return Err(Trouble::at(
+            return Err(JobFileError::at(
                 line,
                 "expected a section such as [global] before the first key",
             ));
@@ -49,7 +52,7 @@ pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
         section.settings.push(parse_setting(content, line)?);
     }
     if sections.iter().all(|section| section.name == "global") {
-        return Err(Trouble::at(
+        return Err(JobFileError::at(
             text.lines().count().max(1),
             "no job: expected a section such as [job]",
         ));
@@ -58,14 +61,14 @@ pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
 }
 
 /// Parses `KEY=VALUE`, or a key alone.
-fn parse_setting(content: &str, line: usize) -> Result<Said, Trouble> {
+fn parse_setting(content: &str, line: usize) -> Result<IniKey, JobFileError> {
     let (key, value) = match content.split_once('=') {
         Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),
         None => (content, None),
     };
     if key.split_whitespace().next() == Some("include") {
         let text = "include: other files are not read: insert the lines of that file here";
-        return Err(Trouble::at(line, text));
+        return Err(JobFileError::at(line, text));
     }
-    Ok(Said { line, key: key.to_owned(), value })
+    Ok(IniKey { line, key: key.to_owned(), value })
 }

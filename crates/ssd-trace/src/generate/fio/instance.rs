@@ -1,7 +1,7 @@
 //! An instance of a job and its next action, as in fio's main loop.
 
-use super::Trouble;
-use super::content::{Content, FLUSH, Made, Wish};
+use super::JobFileError;
+use super::content::{Content, FLUSH, NextRequest, RequestAttempt};
 use super::job::Job;
 use super::pace::Pace;
 use ssd_core::host::request::{Op, Request};
@@ -57,7 +57,7 @@ impl Instance {
         number: u64,
         file: (u64, u64),
         seed: u64,
-    ) -> Result<Instance, Trouble> {
+    ) -> Result<Instance, JobFileError> {
         let mut name = format!("fio.{}.{number}", job.name);
         if let Some(seed) = job.seed {
             name = format!("{name}.{seed}");
@@ -181,9 +181,9 @@ impl Instance {
             return State::Ending;
         }
         let ready_at = match self.content.wish() {
-            Wish::End => return State::Ending,
-            Wish::Flush => return State::Ready(Op::Flush, now),
-            Wish::Data(op) => op,
+            NextRequest::End => return State::Ending,
+            NextRequest::Flush => return State::Ready(Op::Flush, now),
+            NextRequest::Data(op) => op,
         };
         let (op, at) = self.pace.next(ready_at, now);
         // It does not wait for a request beyond its runtime.
@@ -200,18 +200,18 @@ impl Instance {
     /// Submits a request, and returns it with its intended arrival; `None` where a round or the job ends.
     pub(super) fn submit(&mut self, now: u64) -> Option<(u64, Request)> {
         let (output, intended) = match self.state {
-            State::Closing => (Made::Request(FLUSH), now),
-            State::Ready(Op::Flush, _) => (Made::Request(self.content.flush()), now),
+            State::Closing => (RequestAttempt::Request(FLUSH), now),
+            State::Ready(Op::Flush, _) => (RequestAttempt::Request(self.content.flush()), now),
             State::Ready(op, at) => (self.content.data(op), self.pace.intended(op, at, now)),
             _ => unreachable!("it has a request"),
         };
         let (state, request) = match output {
-            Made::Request(request) if self.state == State::Closing => {
+            RequestAttempt::Request(request) if self.state == State::Closing => {
                 (State::Ending, Some(request))
             }
-            Made::Request(request) => (State::Submitted, Some(request)),
-            Made::Round => (State::Turning, None),
-            Made::End => (State::Ending, None),
+            RequestAttempt::Request(request) => (State::Submitted, Some(request)),
+            RequestAttempt::Round => (State::Turning, None),
+            RequestAttempt::End => (State::Ending, None),
         };
         self.state = state;
         let request = request?;

@@ -1,8 +1,8 @@
 //! Jobs: the options of a section, parsed.
 
-use super::Trouble;
-use super::ini::{Said, Section};
-use super::kinds::{Distribution, ExitWhat, Mix, Sequencer, Set, Sizes, Strides};
+use super::JobFileError;
+use super::ini::{IniKey, Section};
+use super::kinds::{Distribution, ExitScope, Mix, Sequencer, SetResult, Sizes, Strides};
 use super::option::{self, Class};
 use super::pace::Pacing;
 use super::value::{
@@ -68,7 +68,7 @@ pub(super) struct Job {
     /// Starts a group of reports, the unit in which `exitall` ends jobs.
     pub(super) new_group: bool,
     pub(super) exit_all: bool,
-    pub(super) exit_what: ExitWhat,
+    pub(super) exit_what: ExitScope,
     /// Its file; without a name each instance has a separate file.
     pub(super) file: Option<String>,
 }
@@ -115,7 +115,7 @@ impl Job {
             waits_for: None,
             new_group: false,
             exit_all: false,
-            exit_what: ExitWhat::Group,
+            exit_what: ExitScope::Group,
             file: None,
         }
     }
@@ -142,14 +142,14 @@ impl Job {
 }
 
 /// Returns the jobs of all sections, and options without effect; a `[global]` applies to the jobs after it.
-pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>), Trouble> {
+pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>), JobFileError> {
     check_engines(sections)?;
     let (mut global, mut jobs) = (Job::new(), Vec::new());
     let mut ignored = BTreeSet::new();
     for section in sections {
         let mut job = Job { new_group: false, ..global.clone() };
         // Units are set first, because they determine how other values are read.
-        let (units, options): (Vec<&Said>, Vec<&Said>) =
+        let (units, options): (Vec<&IniKey>, Vec<&IniKey>) =
             section.settings.iter().partition(|setting| setting.key == "kb_base");
         for setting in units.into_iter().chain(options) {
             ignored.extend(set(&mut job, setting)?);
@@ -170,7 +170,7 @@ pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>)
 }
 
 /// Refuses a job whose engine has no block device, before its other options are checked.
-fn check_engines(sections: &[Section]) -> Result<(), Trouble> {
+fn check_engines(sections: &[Section]) -> Result<(), JobFileError> {
     let mut global = None;
     for section in sections {
         let engine = section.settings.iter().rfind(|setting| setting.key == "ioengine");
@@ -183,7 +183,7 @@ fn check_engines(sections: &[Section]) -> Result<(), Trouble> {
         let name = setting.value.as_deref().unwrap_or_default();
         if let Some(message) = option::no_device(name) {
             let job = &section.name;
-            return Err(Trouble::at(
+            return Err(JobFileError::at(
                 setting.line,
                 &format!("ioengine={name} {message} (job {job})"),
             ));
@@ -193,26 +193,26 @@ fn check_engines(sections: &[Section]) -> Result<(), Trouble> {
 }
 
 /// Sets the option that `setting` names; returns its name if it has no effect here.
-fn set(job: &mut Job, setting: &Said) -> Result<Option<&'static str>, Trouble> {
+fn set(job: &mut Job, setting: &IniKey) -> Result<Option<&'static str>, JobFileError> {
     let Some(option) = option::find(&setting.key) else {
         let near = nearest(&setting.key, option::names())
             .map_or(String::new(), |word| format!("; did you mean {word:?}?"));
         let text = format!("{}: no option of fio 3.33 or of its block devices{near}", setting.key);
-        return Err(Trouble::at(setting.line, &text));
+        return Err(JobFileError::at(setting.line, &text));
     };
     let text = setting.value.as_deref().unwrap_or("1");
     match option.class {
         Class::Host => return Ok(Some(option.name)),
         Class::Refused(_) if text == "0" => return Ok(None),
         Class::Refused(reason) => {
-            return Err(Trouble::at(setting.line, &format!("{}: {reason}", setting.key)));
+            return Err(JobFileError::at(setting.line, &format!("{}: {reason}", setting.key)));
         }
         Class::Modelled => {}
     }
     // A name may be any text.
     let is_name = ["filename", "uri"].contains(&option.name);
     if let Some(reason) = not_a_value(text).filter(|_| !is_name) {
-        return Err(Trouble::at(
+        return Err(JobFileError::at(
             setting.line,
             &format!("{}: {text} {reason}: write the value itself", setting.key),
         ));
@@ -227,7 +227,7 @@ fn set(job: &mut Job, setting: &Said) -> Result<Option<&'static str>, Trouble> {
             let value = setting.value.as_ref();
             let value = value.map_or("no value".to_owned(), |value| format!("{value:?}"));
             let text = format!("{}: found {value}; expected {expected}", setting.key);
-            Err(Trouble::at(setting.line, &text))
+            Err(JobFileError::at(setting.line, &text))
         }
     }
 }
@@ -244,7 +244,7 @@ fn not_a_value(text: &str) -> Option<&'static str> {
 }
 
 /// Sets options of operations and lengths.
-fn set_requests(job: &mut Job, name: &str, text: &str) -> Set {
+fn set_requests(job: &mut Job, name: &str, text: &str) -> SetResult {
     let (units, words) = (job.units, "0 or 1");
     let done = match name {
         "ioengine" => Ok(()),
@@ -288,7 +288,7 @@ const WRITES: &str = "a number of writes, 0 for none";
 const COUNT: &str = "a whole number from 1 on";
 
 /// Sets options of files and of places in them.
-fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
+fn set_places(job: &mut Job, name: &str, text: &str) -> SetResult {
     let units = job.units;
     let size = || units.size(text).ok_or("a size as 256m");
     let amount = || units.amount(text).ok_or(option::AMOUNT);
@@ -333,7 +333,7 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
 }
 
 /// Sets options of starts and ends.
-fn set_order(job: &mut Job, name: &str, text: &str) -> Set {
+fn set_order(job: &mut Job, name: &str, text: &str) -> SetResult {
     let done = match name {
         "number_ios" => count(text).map(|n| job.number_ios = Some(n)).ok_or(COUNT),
         "loops" => count(text).map(|n| job.loops = n).ok_or(COUNT),
@@ -355,9 +355,9 @@ fn set_order(job: &mut Job, name: &str, text: &str) -> Set {
         "exit_what" => word(
             text,
             &[
-                ("group", ExitWhat::Group),
-                ("stonewall", ExitWhat::Stonewall),
-                ("all", ExitWhat::All),
+                ("group", ExitScope::Group),
+                ("stonewall", ExitScope::Stonewall),
+                ("all", ExitScope::All),
             ],
         )
         .map(|set| job.exit_what = set)

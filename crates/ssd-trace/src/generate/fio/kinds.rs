@@ -88,7 +88,7 @@ impl Sizes {
 
 /// Which jobs end with a job that has `exitall`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ExitWhat {
+pub(super) enum ExitScope {
     Group,
     /// Jobs that are running.
     Stonewall,
@@ -96,4 +96,4 @@ pub(super) enum ExitWhat {
 }
 
 /// Whether an option was set, else the expected value; `None`: the option is of another kind.
-pub(super) type Set = Option<Result<(), &'static str>>;
+pub(super) type SetResult = Option<Result<(), &'static str>>;

@@ -30,14 +30,14 @@ use std::collections::BTreeMap;
 
 /// An error in a job file, and its line.
 #[derive(Debug)]
-struct Trouble {
+struct JobFileError {
     line: usize,
     text: String,
 }
 
-impl Trouble {
-    fn at(line: usize, text: &str) -> Trouble {
-        Trouble { line, text: text.to_owned() }
+impl JobFileError {
+    fn at(line: usize, text: &str) -> JobFileError {
+        JobFileError { line, text: text.to_owned() }
     }
 
     fn of(self, file: &str) -> SourceError {
@@ -55,7 +55,7 @@ pub struct JobFile {
 
 /// What a job file requires of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Hosting {
+pub struct HostRequirements {
     /// Maximum of outstanding requests: the sum of the depths of the jobs that run at the same time.
     pub depth: u64,
     /// Arrivals of a job follow its rate, regardless of completions.
@@ -66,7 +66,7 @@ pub struct Hosting {
     pub ignored: Vec<&'static str>,
 }
 
-impl Hosting {
+impl HostRequirements {
     /// Returns a warning that lists the options without effect.
     #[must_use]
     pub fn note(&self) -> Option<String> {
@@ -93,9 +93,9 @@ impl JobFile {
         Ok(file)
     }
 
-    fn check(&self) -> Result<(), Trouble> {
+    fn check(&self) -> Result<(), JobFileError> {
         for (at, job) in self.jobs.iter().enumerate() {
-            let fail = |text: &str| Err(Trouble::at(job.line, text));
+            let fail = |text: &str| Err(JobFileError::at(job.line, text));
             let pacing = &job.pacing;
             if (0..3).any(|op| pacing.rate[op] > 0 && pacing.iops[op] > 0) {
                 return fail("rate, rate_iops: set one of them");
@@ -122,7 +122,7 @@ impl JobFile {
 
     /// Returns what the job file requires of the host.
     #[must_use]
-    pub fn hosting(&self) -> Hosting {
+    pub fn hosting(&self) -> HostRequirements {
         let (mut deepest, mut depth) = (0u64, 0u64);
         for job in &self.jobs {
             depth = if job.waits { 0 } else { depth };
@@ -136,10 +136,10 @@ impl JobFile {
         let needs_time = timeless.map(|job| {
             let text = "runtime: this job ends by the clock of a device: run it with run.mode = \
                         \"timed\", or set rate or thinktime";
-            Trouble::at(job.line, text).of(&self.name).0
+            JobFileError::at(job.line, text).of(&self.name).0
         });
         let is_open = self.jobs.iter().any(|job| job.pacing.offload);
-        Hosting { depth: deepest, is_open, needs_time, ignored: self.ignored.clone() }
+        HostRequirements { depth: deepest, is_open, needs_time, ignored: self.ignored.clone() }
     }
 
     /// Returns the requests of the jobs on a device of `device_bytes`.
@@ -153,7 +153,7 @@ impl JobFile {
         Ok(FioSource::new(instances, &self.jobs, needs_time))
     }
 
-    fn instances(&self, device_bytes: u64, seed: u64) -> Result<Vec<Instance>, Trouble> {
+    fn instances(&self, device_bytes: u64, seed: u64) -> Result<Vec<Instance>, JobFileError> {
         let files = self.files(device_bytes)?;
         let (mut instances, mut group) = (Vec::new(), 0);
         for (at, job) in self.jobs.iter().enumerate() {
@@ -172,7 +172,7 @@ impl JobFile {
     }
 
     /// Returns the first byte and the bytes of every file. A single named file spans the device.
-    fn files(&self, device_bytes: u64) -> Result<BTreeMap<String, (u64, u64)>, Trouble> {
+    fn files(&self, device_bytes: u64) -> Result<BTreeMap<String, (u64, u64)>, JobFileError> {
         let mut order: Vec<(String, u64, usize)> = Vec::new();
         for job in &self.jobs {
             for number in 0..job.instances {
@@ -201,7 +201,7 @@ impl JobFile {
                      set one filename for all jobs",
                     base.saturating_add(bytes)
                 );
-                return Err(Trouble::at(line, &text));
+                return Err(JobFileError::at(line, &text));
             }
             files.insert(name, (base, if alone { device_bytes } else { bytes }));
             // Files begin at multiples of 4 KiB.

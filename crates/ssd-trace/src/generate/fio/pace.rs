@@ -1,6 +1,6 @@
 //! Submission times of an instance: depth, rates and pauses.
 
-use super::kinds::{Mix, Set};
+use super::kinds::{Mix, SetResult};
 use super::value::{Units, count, flag, seconds_ns, set_three, time_ns, word};
 use ssd_core::host::request::Op;
 use ssd_core::rng::Stream;
@@ -56,7 +56,7 @@ impl Default for Pacing {
 
 impl Pacing {
     /// Sets option `name`.
-    pub(super) fn set(&mut self, units: Units, name: &str, text: &str) -> Set {
+    pub(super) fn set(&mut self, units: Units, name: &str, text: &str) -> SetResult {
         let (number, time) = ("a whole number from 1 on", "a time, as 100us");
         let done = match name {
             "iodepth" => count(text).map(|n| self.depth = n).ok_or(number),

@@ -10,7 +10,7 @@ use ssd_core::rng::Stream;
 
 /// Where a request begins, and its limit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
+pub(super) struct StartPosition {
     pub(super) start: u64,
     pub(super) limit: u64,
     /// It takes blocks of the map, and ends at a block that is taken.
@@ -49,11 +49,11 @@ enum Order {
         fresh: Stream,
     },
     /// Independent draws.
-    Drawn([Option<Drawn>; 3]),
+    Random([Option<RandomPlaces>; 3]),
 }
 
 /// Draws over the places for requests of one operation.
-struct Drawn {
+struct RandomPlaces {
     /// Places are multiples of this many bytes.
     unit: u64,
     blocks: u64,
@@ -101,9 +101,10 @@ impl Places {
             let mut drawn = [None, None, None];
             for &op in job.mix.used() {
                 let unit = job.align[op].unwrap_or(smallest[op]);
-                drawn[op] = Some(Drawn::new(job, op, unit, (bytes - smallest[op]) / unit + 1)?);
+                drawn[op] =
+                    Some(RandomPlaces::new(job, op, unit, (bytes - smallest[op]) / unit + 1)?);
             }
-            Order::Drawn(drawn)
+            Order::Random(drawn)
         };
         Ok(Places {
             bytes,
@@ -135,12 +136,12 @@ impl Places {
                 free.fill();
                 random.clone_from(fresh);
             }
-            Order::Sequential | Order::Drawn(_) => {}
+            Order::Sequential | Order::Random(_) => {}
         }
     }
 
     /// Returns where the next request of `op` begins; `None` if all places have been visited.
-    pub(super) fn next(&mut self, op: usize, random: &mut Stream) -> Option<Spot> {
+    pub(super) fn next(&mut self, op: usize, random: &mut Stream) -> Option<StartPosition> {
         if matches!(self.order, Order::Sequential) {
             return if self.strides.on { self.in_zone(op) } else { self.sequential(op) };
         }
@@ -149,18 +150,18 @@ impl Places {
         let share = self.randomness[op];
         if !seeks && self.sequencer == Sequencer::Identical {
             let start = self.last[op].0;
-            return Some(Spot { start, limit: self.bytes, mapped: false });
+            return Some(StartPosition { start, limit: self.bytes, mapped: false });
         }
         let continues = !seeks || (share < 1.0 && !random.chance(share));
         let (start, limit) = (self.last[op].1, self.bytes);
         if continues && start + self.smallest[op] <= limit {
-            return Some(Spot { start, limit, mapped: false });
+            return Some(StartPosition { start, limit, mapped: false });
         }
         self.random(op, random)
     }
 
     /// Takes the blocks of a request of `op` at `spot`; returns `bytes`, or as many of them as the map has left.
-    pub(super) fn take(&mut self, op: usize, spot: Spot, bytes: u64) -> u64 {
+    pub(super) fn take(&mut self, op: usize, spot: StartPosition, bytes: u64) -> u64 {
         let bytes = match &mut self.order {
             // A size that is not a multiple of the smallest takes every block that it touches.
             Order::Map(free, unit) if spot.mapped => {
@@ -173,9 +174,9 @@ impl Places {
         bytes
     }
 
-    fn sequential(&self, op: usize) -> Option<Spot> {
+    fn sequential(&self, op: usize) -> Option<StartPosition> {
         let (end, smallest) = (self.last[op].1, self.smallest[op]);
-        let spot = |start| Some(Spot { start, limit: self.bytes, mapped: false });
+        let spot = |start| Some(StartPosition { start, limit: self.bytes, mapped: false });
         if end + smallest > self.bytes {
             return if self.wraps { spot(0) } else { None };
         }
@@ -190,7 +191,7 @@ impl Places {
         }
     }
 
-    fn in_zone(&mut self, op: usize) -> Option<Spot> {
+    fn in_zone(&mut self, op: usize) -> Option<StartPosition> {
         let Strides { size, range, skip, .. } = self.strides;
         let range = if range == 0 { size } else { range };
         if self.zone.1 >= size {
@@ -205,13 +206,13 @@ impl Places {
         if self.last[op].1 + self.smallest[op] > limit {
             self.last[op].1 = self.zone.0;
         }
-        Some(Spot { start: self.last[op].1, limit, mapped: false })
+        Some(StartPosition { start: self.last[op].1, limit, mapped: false })
     }
 
-    fn random(&mut self, op: usize, random: &mut Stream) -> Option<Spot> {
+    fn random(&mut self, op: usize, random: &mut Stream) -> Option<StartPosition> {
         let limit = self.bytes;
-        let spot = |start, mapped| Some(Spot { start, limit, mapped });
-        if let Order::Drawn(drawn) = &self.order {
+        let spot = |start, mapped| Some(StartPosition { start, limit, mapped });
+        if let Order::Random(drawn) = &self.order {
             let drawn = drawn[op].as_ref().expect("an operation of the job");
             return spot(drawn.draw(random) * drawn.unit, false);
         }
@@ -228,7 +229,7 @@ impl Places {
                         return spot(block * *unit, false);
                     }
                 }
-                Order::Sequential | Order::Drawn(_) => unreachable!("they have no map"),
+                Order::Sequential | Order::Random(_) => unreachable!("they have no map"),
             }
             if !self.wraps {
                 return None;
@@ -264,8 +265,8 @@ pub(super) fn length(sizes: &Sizes, room: u64, random: &mut Stream) -> u64 {
     }
 }
 
-impl Drawn {
-    fn new(job: &Job, op: usize, unit: u64, blocks: u64) -> Result<Drawn, String> {
+impl RandomPlaces {
+    fn new(job: &Job, op: usize, unit: u64, blocks: u64) -> Result<RandomPlaces, String> {
         let ranked = |rank, most: u64, centre: Option<f64>| {
             let scatter = Scatter::new(blocks);
             let target = centre.map(|centre| ((centre * blocks as f64) as u64).min(blocks - 1));
@@ -299,7 +300,7 @@ impl Drawn {
                 Law::Zoned(laid)
             }
         };
-        Ok(Drawn { unit, blocks, law })
+        Ok(RandomPlaces { unit, blocks, law })
     }
 
     /// Draws the index of a block. Ranks are scattered over the file like fio's hash does; zones are not.

@@ -2,7 +2,7 @@
 
 use super::instance::Instance;
 use super::job::Job;
-use super::kinds::ExitWhat;
+use super::kinds::ExitScope;
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::host::source::{Clients, Source, SourceError};
 use ssd_core::units::Nanos;
@@ -25,7 +25,7 @@ pub struct FioSource {
     /// Instances with completions in this instant, which they process together.
     completed: Vec<usize>,
     /// For each job: its group of reports, and which jobs end with it.
-    ends: Vec<(usize, Option<ExitWhat>)>,
+    ends: Vec<(usize, Option<ExitScope>)>,
     /// Time on a device that takes none, and why such a device is refused.
     now: u64,
     needs_time: Option<SourceError>,
@@ -141,9 +141,9 @@ impl FioSource {
         for index in 0..self.instances.len() {
             let instance = &mut self.instances[index];
             let is_named = match scope {
-                ExitWhat::All => true,
-                ExitWhat::Group => self.ends[instance.job].0 == group,
-                ExitWhat::Stonewall => instance.is_running(),
+                ExitScope::All => true,
+                ExitScope::Group => self.ends[instance.job].0 == group,
+                ExitScope::Stonewall => instance.is_running(),
             };
             if is_named && !instance.has_ended() {
                 instance.terminate();

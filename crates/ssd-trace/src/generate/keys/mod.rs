@@ -65,7 +65,7 @@ pub type Stream = Box<dyn Iterator<Item = KeyRequest> + Send>;
 
 /// Parameters of a stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct StreamParameters {
     /// Keys in the store.
     pub records: u64,
     /// Operations; YCSB's load phase and a scan of all keys use the number of keys instead.
@@ -82,8 +82,8 @@ pub struct Wanted {
 ///
 /// # Errors
 /// There is no such stream, or the parameters do not suit it.
-pub fn stream(name: &str, parameters: &Wanted) -> Result<Stream, SourceError> {
-    let Wanted { records, operations, value_bytes, keys, seed } = *parameters;
+pub fn stream(name: &str, parameters: &StreamParameters) -> Result<Stream, SourceError> {
+    let StreamParameters { records, operations, value_bytes, keys, seed } = *parameters;
     let (family, member) = name.split_once(':').unwrap_or((name, ""));
     if keys.is_some() && family != "ycsb" {
         return Err(SourceError(format!("{name}: only YCSB has a choice of keys")));

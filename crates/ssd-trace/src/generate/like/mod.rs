@@ -63,7 +63,7 @@ enum Start {
 }
 
 /// Requests drawn from a recorded trace; the same trace, number and seed give the same requests.
-pub(crate) struct Like {
+pub(crate) struct LikeTrace {
     marks: Vec<Mark>,
     volume: Volume,
     /// End of the last request of each operation, in sectors.
@@ -81,7 +81,7 @@ pub(crate) struct Like {
     random: Stream,
 }
 
-impl Like {
+impl LikeTrace {
     /// Opens `workload.requests` requests drawn from `workload.like`, on the first `span_bytes` of a volume,
     /// `workload.arrival.interval` apart on average, or as recorded if that is 0.
     ///
@@ -92,7 +92,7 @@ impl Like {
         span_bytes: u64,
         seed: u64,
         watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
-    ) -> Result<Like, SourceError> {
+    ) -> Result<LikeTrace, SourceError> {
         let path = workload.like.clone().expect("the caller has a trace");
         let read = Workload {
             kind: WorkloadKind::Trace,
@@ -118,13 +118,13 @@ impl Like {
         let blocks = blocks as u32;
         let marks = marks(&trace.into_records(), blocks);
         let interval_ns = workload.arrival.interval_ns;
-        Ok(Like::new(marks, blocks, interval_ns, workload.requests, seed))
+        Ok(LikeTrace::new(marks, blocks, interval_ns, workload.requests, seed))
     }
 
-    fn new(marks: Vec<Mark>, blocks: u32, interval_ns: u64, requests: u64, seed: u64) -> Like {
+    fn new(marks: Vec<Mark>, blocks: u32, interval_ns: u64, requests: u64, seed: u64) -> LikeTrace {
         let mean = marks.iter().map(|mark| mark.gap).sum::<u64>() as f64 / marks.len() as f64;
         let as_recorded = interval_ns == 0 || mean == 0.0;
-        Like {
+        LikeTrace {
             marks,
             volume: Volume::new(blocks),
             ends: [u64::MAX; 4],
@@ -206,7 +206,7 @@ impl Like {
     }
 }
 
-impl Source for Like {
+impl Source for LikeTrace {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         if self.count == self.requests {
             return Ok(None);
@@ -351,12 +351,12 @@ mod tests {
         records
     }
 
-    fn like(records: &[Record], seed: u64) -> Like {
+    fn like(records: &[Record], seed: u64) -> LikeTrace {
         let blocks = 1000;
-        Like::new(marks(records, blocks), blocks, 0, records.len() as u64, seed)
+        LikeTrace::new(marks(records, blocks), blocks, 0, records.len() as u64, seed)
     }
 
-    fn all(mut like: Like) -> Vec<TimedRequest> {
+    fn all(mut like: LikeTrace) -> Vec<TimedRequest> {
         std::iter::from_fn(|| like.next_request().unwrap()).collect()
     }
 

@@ -7,24 +7,24 @@ use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 
 /// The requests of a source with other arrival times.
-pub struct Arriving<S> {
+pub struct RetimedSource<S> {
     source: S,
     arrivals: Arrivals,
     count: u64,
 }
 
-impl<S: Source> Arriving<S> {
+impl<S: Source> RetimedSource<S> {
     /// Gives the requests of `source` the times of `workload.arrival`.
     ///
     /// # Errors
     /// A value of `workload.arrival` is out of range.
-    pub fn new(source: S, workload: &Workload, seed: u64) -> Result<Arriving<S>, SourceError> {
+    pub fn new(source: S, workload: &Workload, seed: u64) -> Result<RetimedSource<S>, SourceError> {
         let arrivals = Arrivals::new(workload, Stream::new(seed, "workload.arrival"))?;
-        Ok(Arriving { source, arrivals, count: 0 })
+        Ok(RetimedSource { source, arrivals, count: 0 })
     }
 }
 
-impl<S: Source> Source for Arriving<S> {
+impl<S: Source> Source for RetimedSource<S> {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         let Some(request) = self.source.next_request()? else { return Ok(None) };
         let at = self.arrivals.next_arrival(self.count)?;

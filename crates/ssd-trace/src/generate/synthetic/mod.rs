@@ -15,7 +15,7 @@ mod scatter;
 mod sequential;
 mod zipf;
 
-pub use arriving::Arriving;
+pub use arriving::RetimedSource;
 pub use scatter::Scatter;
 pub use zipf::Zipf;
 

@@ -92,7 +92,7 @@ struct Letters<'a> {
 }
 
 impl Work for Letters<'_> {
-    type Done = Vec<u8>;
+    type Output = Vec<u8>;
 
     fn with<P: Format>(self) -> Vec<u8> {
         debug_assert!(P::CUT == Cut::Lines, "the files of blktrace are not asked");

@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use crate::read::commands::list;
 use crate::read::formats::{Head, Mapping};
 use crate::read::guess;
-use crate::read::guess::extended::{Extended, bytes_named_sectors};
+use crate::read::guess::extended::{ExtendedTable, bytes_named_sectors};
 use crate::read::readings::{self, Reading};
 
 /// Maximum number of readings in bytes, and in sectors, in a message.
@@ -26,7 +26,7 @@ impl File<'_> {
     /// Returns a refusal if the column names say bytes, but requests are not whole sectors. With `workload.skip_bad`,
     /// such requests are bad lines like any others, unless they are the majority.
     pub(super) fn named_bytes_unaligned(&self) -> Option<Refusal> {
-        let extended = Extended::of_named_bytes(self.head)?;
+        let extended = ExtendedTable::of_named_bytes(self.head)?;
         let readings = guess::of(self.head, self.workload.action as u8);
         let most = readings.iter().find(|reading| reading.counts.fit());
         if self.workload.skip_bad && most.is_some() {
@@ -49,7 +49,7 @@ impl File<'_> {
     /// readings by column names.
     pub(super) fn bytes_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
         let [texts, bytes] = with_bytes(readings, Mapping::with_bytes_for_sectors)?;
-        let extended = Extended::of_open_units(self.head)?;
+        let extended = ExtendedTable::of_open_units(self.head)?;
         let lines: Vec<&[u8]> = extended.lines.iter().map(Vec::as_slice).collect();
         let aligned = Head { lines: &lines, ..*self.head };
         let action = self.workload.action as u8;

@@ -65,8 +65,8 @@ impl File<'_> {
         let Workload { unit, time_unit, .. } = self.workload;
         let time = columns.time.as_ref().is_some_and(|time| time.unit.is_some());
         let size = match &columns.size {
-            Size::Of(size) => size.unit.is_some(),
-            Size::Always(_) => true,
+            Size::Column(size) => size.unit.is_some(),
+            Size::Constant(_) => true,
         };
         let twice = if *time_unit != TimeUnit::Auto && time {
             ("time_unit", "--time-unit", "the time")
@@ -408,8 +408,8 @@ impl File<'_> {
 /// Returns whether addresses or lengths are taken as pages of 4 KiB because their column names pages without a size.
 fn is_page_size_assumed(columns: &Mapping) -> bool {
     let size = match &columns.size {
-        Size::Of(column) => Some((&column.place, column.unit)),
-        Size::Always(_) => None,
+        Size::Column(column) => Some((&column.place, column.unit)),
+        Size::Constant(_) => None,
     };
     let offset = (&columns.offset.place, columns.offset.unit);
     [Some(offset), size].into_iter().flatten().any(|(place, unit)| {
@@ -427,8 +427,8 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
     let guessed = guessed.find(|words| !words.is_empty()).unwrap_or_default();
     let of_words = format!("what these operations are: {}", words::shown_words(&guessed));
     let length = |columns: &Mapping| match &columns.size {
-        Size::Of(column) => Some(column.place.clone()),
-        Size::Always(_) => None,
+        Size::Column(column) => Some(column.place.clone()),
+        Size::Constant(_) => None,
     };
     let place = |columns: &Mapping| columns.time.as_ref().map(|time| time.place.clone());
     let units = |columns: &Mapping| {

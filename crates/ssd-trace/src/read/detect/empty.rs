@@ -11,13 +11,13 @@ use ssd_core::host::request::Op;
 use std::sync::Arc;
 
 /// Checks that all of these lines with an address and a length are requests of a format with length 0.
-struct Empty<'a> {
+struct EmptyRequests<'a> {
     read_as: &'a ReadAs,
     lines: &'a [&'a [u8]],
 }
 
-impl Work for Empty<'_> {
-    type Done = bool;
+impl Work for EmptyRequests<'_> {
+    type Output = bool;
 
     fn with<P: Format>(self) -> bool {
         if P::CUT != Cut::Lines {
@@ -50,7 +50,8 @@ impl File<'_> {
         let is_empty = |format: TraceFormat, columns: Option<Arc<Mapping>>| {
             let read_as =
                 ReadAs { columns, action: self.workload.action as u8, ..ReadAs::default() };
-            formats::with(format, Empty { read_as: &read_as, lines: self.head.lines }) == Some(true)
+            formats::with(format, EmptyRequests { read_as: &read_as, lines: self.head.lines })
+                == Some(true)
         };
         let format_info = formats::ALL.iter().find(|info| is_empty(info.format, None));
         let (title, columns) = match format_info {

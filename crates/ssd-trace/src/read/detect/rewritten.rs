@@ -14,7 +14,7 @@ const READINGS: usize = 3;
 const FILTERS: usize = 3;
 
 /// How a file can be read after a filter has rewritten it.
-enum Behind {
+enum FilteredReading {
     /// The only reading: its options and numbers.
     Certain((String, String)),
     /// The options and numbers of each reading.
@@ -23,13 +23,13 @@ enum Behind {
     Refused(String),
 }
 
-impl Behind {
+impl FilteredReading {
     /// Returns the readings, or `None` for a message.
     fn choices(&self) -> Option<&[(String, String)]> {
         match self {
-            Behind::Certain(choice) => Some(std::slice::from_ref(choice)),
-            Behind::Choices(choices) => Some(choices),
-            Behind::Refused(_) => None,
+            FilteredReading::Certain(choice) => Some(std::slice::from_ref(choice)),
+            FilteredReading::Choices(choices) => Some(choices),
+            FilteredReading::Refused(_) => None,
         }
     }
 }
@@ -65,7 +65,7 @@ impl File<'_> {
     /// Returns a refusal if only a mapping can name the separator of the table.
     pub(super) fn of_other_separator(&self) -> Option<Refusal> {
         let (separator, mark) = marks::separator(self.head.bytes)?;
-        let Behind::Choices(choices) =
+        let FilteredReading::Choices(choices) =
             self.examined(&marks::with_commas(self.head.bytes)?, false)?
         else {
             return None;
@@ -80,13 +80,13 @@ impl File<'_> {
     }
 
     /// Returns the refusal of a file that can be read through a filter, for this reason.
-    fn refusal_behind(&self, message: &str, filter: &str, outcome: Behind) -> Refusal {
+    fn refusal_behind(&self, message: &str, filter: &str, outcome: FilteredReading) -> Refusal {
         match outcome {
-            Behind::Refused(next) => Refusal::Filtered(format!("{message}; {next}")),
-            Behind::Certain((options, _)) => {
+            FilteredReading::Refused(next) => Refusal::Filtered(format!("{message}; {next}")),
+            FilteredReading::Certain((options, _)) => {
                 Refusal::Filtered(format!("{message}: {}", self.through_filter(filter, &options)))
             }
-            Behind::Choices(choices) => self.doubt_behind(message, filter, &choices),
+            FilteredReading::Choices(choices) => self.doubt_behind(message, filter, &choices),
         }
     }
 
@@ -94,12 +94,12 @@ impl File<'_> {
     fn refusal_of_two(
         &self,
         [first, second]: [&Rewriting; 2],
-        outcome: Behind,
-        behind_other: Option<Behind>,
+        outcome: FilteredReading,
+        behind_other: Option<FilteredReading>,
     ) -> Refusal {
         let message = &first.message;
         let (Some(choices), Some(second_choices)) =
-            (outcome.choices(), behind_other.as_ref().and_then(Behind::choices))
+            (outcome.choices(), behind_other.as_ref().and_then(FilteredReading::choices))
         else {
             let message = format!(
                 "{message} (the command assumes that {}; if not, {} in it)",
@@ -127,14 +127,14 @@ impl File<'_> {
     }
 
     /// Returns how the output of `rewriting` can be read; `None` if it cannot be read, or only as without the filter.
-    fn examined(&self, rewriting: &Rewriting, is_numeric: bool) -> Option<Behind> {
+    fn examined(&self, rewriting: &Rewriting, is_numeric: bool) -> Option<FilteredReading> {
         let Rewriting { filter, bytes, columns, .. } = rewriting;
         let lines = lines_of(bytes, false);
         let head = Head { bytes, lines: &lines };
         head.lines.first()?;
         let place = if self.is_whole { "" } else { ", in its first lines" };
         let certain = |options: String, counts: Counts| {
-            Behind::Certain((options, format!("{}{place}", counts.summary())))
+            FilteredReading::Certain((options, format!("{}{place}", counts.summary())))
         };
         let filters = [self.filters, std::slice::from_ref(filter)].concat();
         let is_notated = self.is_notated || is_numeric;
@@ -162,18 +162,18 @@ impl File<'_> {
         if let [reading] = &readings[..] {
             return Some(certain(reading.options.clone(), reading.counts));
         } else if !readings.is_empty() {
-            return Some(Behind::Choices(readings::choices(readings, self.is_whole)));
+            return Some(FilteredReading::Choices(readings::choices(readings, self.is_whole)));
         }
         let choices = match refusal {
             Refusal::Doubt(_, choices) => choices,
-            Refusal::Filtered(next) => return Some(Behind::Refused(next)),
+            Refusal::Filtered(next) => return Some(FilteredReading::Refused(next)),
             Refusal::Error(_) => return None,
         };
         let mut unfiltered = guess::values::of(self.head, self.workload.action as u8);
         unfiltered.retain(|reading| reading.counts.bad == 0);
         let unfiltered = readings::choices(unfiltered, self.is_whole);
         let is_same = !unfiltered.is_empty() && unfiltered.first() == choices.first();
-        (!is_same).then_some(Behind::Choices(choices))
+        (!is_same).then_some(FilteredReading::Choices(choices))
     }
 
     /// Returns the option for the action of the requests in the head, if the head has none of the usual action.

@@ -7,7 +7,7 @@ use crate::read::foreign::awk;
 use crate::read::formats::mapping::cells_of;
 use crate::read::formats::{self, Head, ReadAs, TraceFormat};
 use crate::read::guess;
-use crate::read::guess::extended::{Extended, range_of};
+use crate::read::guess::extended::{ExtendedTable, range_of};
 use crate::read::readings::{self, Reading};
 
 /// A format, the column of its offsets (the sizes are in the next column), and its other columns.
@@ -31,7 +31,7 @@ impl File<'_> {
             let has_names = range_of(&cells_of(head.lines.first()?), offset, size).is_none();
             let table =
                 awk::Table { separator: b',', lines: head.lines, names: usize::from(has_names) };
-            let extended = Extended::of(&table, offset, size)?;
+            let extended = ExtendedTable::of(&table, offset, size)?;
             let lines: Vec<&[u8]> = extended.lines.iter().map(Vec::as_slice).collect();
             let aligned = Head { lines: &lines, ..*head };
             let read = Reading::of(String::new(), format, &ReadAs::default(), &aligned)?;

@@ -4,14 +4,14 @@ use super::File;
 use super::refusal::Refusal;
 use crate::read::commands::{list, word};
 use crate::read::formats::{Head, ReadAs, TraceFormat, Unit};
-use crate::read::guess::wraps::{self, Unwrapped};
+use crate::read::guess::wraps::{self, UnwrappedTable};
 use crate::read::readings::{self, Reading};
 
 /// Maximum number of readings in a message about a table without column names.
 const READINGS: usize = 3;
 
 /// A clock that wraps around: a description, and the commands that read its times unwrapped or sorted.
-struct Wrapped {
+struct WrappedClock {
     message: String,
     choices: [(String, String); 2],
 }
@@ -24,7 +24,7 @@ impl File<'_> {
         if !descends || self.takes_any_order() {
             return Ok(());
         }
-        let clocks: Vec<Wrapped> = self.unwrapped(read_as).into_iter().collect();
+        let clocks: Vec<WrappedClock> = self.unwrapped(read_as).into_iter().collect();
         let refusal = refusal_of(&clocks).or_else(|| self.refusal_by_notation(read_as));
         refusal.map_or(Ok(()), Err)
     }
@@ -45,13 +45,13 @@ impl File<'_> {
             ..ReadAs::default()
         };
         let clocks = readings.iter().filter_map(|reading| self.unwrapped(&read_as(reading)));
-        refusal_of(&clocks.take(READINGS).collect::<Vec<Wrapped>>())
+        refusal_of(&clocks.take(READINGS).collect::<Vec<WrappedClock>>())
     }
 
     /// Returns the times unwrapped, and the times sorted.
-    fn unwrapped(&self, read_as: &ReadAs) -> Option<Wrapped> {
+    fn unwrapped(&self, read_as: &ReadAs) -> Option<WrappedClock> {
         let columns = read_as.columns.as_ref()?;
-        let Unwrapped { message, filter, lines } = wraps::unwrapped(self.head, columns)?;
+        let UnwrappedTable { message, filter, lines } = wraps::unwrapped(self.head, columns)?;
         let bytes = lines.join("\n").into_bytes();
         let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
         let head = Head { bytes: &bytes, lines: &lines };
@@ -70,12 +70,12 @@ impl File<'_> {
         let (options, sorted) = gives(sorted)?;
         let sorted =
             (self.as_it_is(&options), format!("if the clock does not wrap, sorted: {sorted}"));
-        Some(Wrapped { message, choices: [unwrapped, sorted] })
+        Some(WrappedClock { message, choices: [unwrapped, sorted] })
     }
 }
 
 /// Returns the refusal of a file with each of these readings.
-fn refusal_of(clocks: &[Wrapped]) -> Option<Refusal> {
+fn refusal_of(clocks: &[WrappedClock]) -> Option<Refusal> {
     let message = &clocks.first()?.message;
     let choices: Vec<_> = clocks.iter().flat_map(|wrapped| wrapped.choices.clone()).collect();
     Some(Refusal::Filtered(format!("{message}; {}", list(&choices, str::to_owned))))

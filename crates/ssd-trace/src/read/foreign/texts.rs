@@ -5,10 +5,10 @@ use crate::read::formats::mapping::cells_of;
 use crate::read::guess::names::{is_address, is_length, is_operation, is_rate};
 
 /// What several kinds of output have instead of requests, and these kinds: their words, and what they are.
-type Lacking = (&'static str, &'static [(&'static [&'static str], &'static str)]);
+type NonTraceOutput = (&'static str, &'static [(&'static [&'static str], &'static str)]);
 
 /// Text whose requests must be recorded with another tool.
-const LACKING: [Lacking; 6] = [
+const LACKING: [NonTraceOutput; 6] = [
     (
         ", which has totals per interval but no requests",
         &[

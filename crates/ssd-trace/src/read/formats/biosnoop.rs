@@ -5,7 +5,7 @@
 //! libbpf-tools. Decided: COMM may contain blanks, so the columns after it are counted from the end; a row of 0 bytes,
 //! such as a flush, has no data.
 
-use super::mapping::known::{Known, Mapped};
+use super::mapping::known::{KnownFormat, Mapped};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
@@ -32,7 +32,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// Properties of the format.
 pub struct Biosnoop;
 
-impl Known for Biosnoop {
+impl KnownFormat for Biosnoop {
     const INFO: &'static FormatInfo = &INFO;
     const COLUMNS: &'static str =
         "time=TIME(s):s,op=T,offset=SECTOR:512B,size=BYTES,volume=DISK,separator=blanks";

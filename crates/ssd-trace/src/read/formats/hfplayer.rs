@@ -4,7 +4,7 @@
 //! in blocks of 512 bytes, ELAPSED_USECS from the start. Decided: rows of completions (`RD_OUT`, `WR_OUT`) are not
 //! requests.
 
-use super::mapping::known::{Known, Mapped};
+use super::mapping::known::{KnownFormat, Mapped};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
@@ -29,7 +29,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// Properties of the format.
 pub struct Hfplayer;
 
-impl Known for Hfplayer {
+impl KnownFormat for Hfplayer {
     const INFO: &'static FormatInfo = &INFO;
     const COLUMNS: &'static str = "time=ELAPSED_USECS:us,op=CMD,offset=LBA:512B,size=NBLKS:512B,volume=LUN_SSID,\
         separator=comma,read=RD|RD_IN,write=WR|WR_IN,ignore=RD_OUT|WR_OUT";

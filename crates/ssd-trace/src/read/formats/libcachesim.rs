@@ -4,7 +4,7 @@
 //! FAQ.md states the unit of the time. OP is the SCSI command in hexadecimal, SIZE is in bytes, LBN in sectors of 512
 //! bytes. Decided: for other tables of libCacheSim, whose columns the user chooses there, use `--columns` here.
 
-use super::mapping::known::{Known, Mapped};
+use super::mapping::known::{KnownFormat, Mapped};
 use super::{Clock, FormatInfo, Reject, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
@@ -29,7 +29,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// Properties of the format.
 pub struct Libcachesim;
 
-impl Known for Libcachesim {
+impl KnownFormat for Libcachesim {
     const INFO: &'static FormatInfo = &INFO;
     const COLUMNS: &'static str =
         "time=2:s,op=3,offset=5:512B,size=4,read=28,write=2a,separator=comma";

@@ -4,7 +4,7 @@
 //! in bytes. Decided: DiskSim has the same number of columns (milliseconds, device, sector, sectors, flags), so a file
 //! is read as MiDAS's only if all sizes are whole blocks of 4 KiB.
 
-use super::mapping::known::{Known, Mapped};
+use super::mapping::known::{KnownFormat, Mapped};
 use super::{Clock, FormatInfo, Reject, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
@@ -30,7 +30,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// Properties of the format.
 pub struct Midas;
 
-impl Known for Midas {
+impl KnownFormat for Midas {
     const INFO: &'static FormatInfo = &INFO;
     const COLUMNS: &'static str =
         "time=1:s,op=2,offset=3:4KiB,size=4,read=0,write=1,discard=3,separator=blanks";

@@ -260,9 +260,9 @@ pub trait Format: Default {
 /// An operation for a format that is known only when a file is read.
 pub(crate) trait Work {
     /// Result of the operation.
-    type Done;
+    type Output;
     /// Runs the operation with the parser `P`.
-    fn with<P: Format>(self) -> Self::Done;
+    fn with<P: Format>(self) -> Self::Output;
 }
 
 /// Returns the share of `lines` that are records of a format, per cent. Lines that are not records but may occur in the
@@ -316,7 +316,7 @@ macro_rules! formats {
         }
 
         /// Runs `work` with the parser of `format`; returns `None` if it has no parser.
-        pub(crate) fn with<W: Work>(format: TraceFormat, work: W) -> Option<W::Done> {
+        pub(crate) fn with<W: Work>(format: TraceFormat, work: W) -> Option<W::Output> {
             match format {
                 $(TraceFormat::$variant => Some(work.with::<$file::Parser>()),)+
                 TraceFormat::Ssdtrace | TraceFormat::Auto => None,

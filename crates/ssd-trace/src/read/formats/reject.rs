@@ -24,7 +24,7 @@ pub enum Flaw {
     /// This word for the operation has no meaning in the columns.
     Operation(Box<str>),
     /// The addresses are beyond the device.
-    Beyond,
+    OutOfRange,
     /// A record of the second of these hosts, after records of the first.
     Host([Box<str>; 2]),
 }

@@ -65,7 +65,7 @@ impl Format for Parser {
 }
 
 /// How the lines of a file fit the columns of a table.
-pub(crate) struct Fits<'a> {
+pub(crate) struct TableFit<'a> {
     /// Lines that are requests, or events that are not requests.
     pub(crate) records: usize,
     /// Lines that do not fit, and why.
@@ -73,9 +73,9 @@ pub(crate) struct Fits<'a> {
 }
 
 /// Returns how the head of a file fits the columns in `read_as`.
-pub(crate) fn bad<'a>(read_as: &ReadAs, head: &Head<'a>) -> Fits<'a> {
+pub(crate) fn bad<'a>(read_as: &ReadAs, head: &Head<'a>) -> TableFit<'a> {
     let mut parser = Parser::new(read_as);
-    let mut fits = Fits { records: 0, bad: Vec::new() };
+    let mut fits = TableFit { records: 0, bad: Vec::new() };
     for line in head.lines {
         match parser.parse(line) {
             Ok(Line::Blank | Line::Header) => {}

@@ -4,7 +4,7 @@
 //! Offset and size are in bytes, the time in seconds. Decided: events of action D (issued) are the requests, events of
 //! action C (completed) are counted; a negative offset, which is before the traced partition, is refused.
 
-use super::mapping::known::{Known, Mapped};
+use super::mapping::known::{KnownFormat, Mapped};
 use super::{Clock, FormatInfo, Reject, TimeRule, TraceFormat, UnitRule};
 
 /// The format.
@@ -29,7 +29,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// Properties of the format.
 pub struct Wiscsee;
 
-impl Known for Wiscsee {
+impl KnownFormat for Wiscsee {
     const INFO: &'static FormatInfo = &INFO;
     const COLUMNS: &'static str = "time=6:s,op=3,offset=4,size=5,event=2:D,separator=blanks";
 

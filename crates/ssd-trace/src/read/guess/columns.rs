@@ -52,7 +52,7 @@ pub(super) const SECTOR_SIZES: [&str; 10] = [
 
 /// A column with a known name, and the unit that the name states or implies.
 #[derive(Clone)]
-pub(super) struct Named {
+pub(super) struct NamedColumn {
     /// Index in the row.
     pub(super) at: usize,
     /// Notation in a mapping.
@@ -65,11 +65,11 @@ pub(super) struct Named {
 /// The columns of a request by their names.
 #[derive(Clone)]
 pub(super) struct Columns {
-    pub(super) time: Option<Named>,
-    pub(super) op: Named,
-    pub(super) offset: Named,
-    pub(super) size: Named,
-    volumes: Vec<Named>,
+    pub(super) time: Option<NamedColumn>,
+    pub(super) op: NamedColumn,
+    pub(super) offset: NamedColumn,
+    pub(super) size: NamedColumn,
+    volumes: Vec<NamedColumn>,
     /// Lengths must be calculated from ends.
     pub(super) is_end: bool,
 }
@@ -89,7 +89,7 @@ impl Columns {
             offset: first(&OFFSETS)?,
             size: first(&SIZES)?,
             volumes: volumes_named(names)
-                .map(|(at, letters)| Named {
+                .map(|(at, letters)| NamedColumn {
                     at,
                     place: place_of(names, at),
                     letters: letters.to_owned(),
@@ -108,7 +108,7 @@ impl Columns {
         let first = |field_names: &[&str]| all_named(names, field_names).into_iter().next();
         let size = first(&ENDS)?;
         // A start with a unit of time is a time, not an address.
-        let is_address = |start: &Named| start.unit.is_none_or(|unit| !unit.ends_with('s'));
+        let is_address = |start: &NamedColumn| start.unit.is_none_or(|unit| !unit.ends_with('s'));
         let start = first(&STARTS).filter(is_address);
         let offset = match first(&OFFSETS) {
             // A start next to an address is a time.
@@ -126,14 +126,16 @@ impl Columns {
     /// Returns these columns, and variants with another column for one of the fields. If the name of a column has a
     /// unit, only columns whose names have one are its rivals.
     pub(super) fn with_rivals(self, names: &[String], rows: &Rows) -> Vec<Columns> {
-        let rivals = |field: &Named, field_names: &[&str]| {
+        let rivals = |field: &NamedColumn, field_names: &[&str]| {
             let candidates = all_named(names, field_names)
                 .into_iter()
                 .filter(|candidate| candidate.at != field.at);
-            let is_rival = |candidate: &Named| candidate.unit.is_some() || field.unit.is_none();
-            candidates.filter(is_rival).collect::<Vec<Named>>()
+            let is_rival =
+                |candidate: &NamedColumn| candidate.unit.is_some() || field.unit.is_none();
+            candidates.filter(is_rival).collect::<Vec<NamedColumn>>()
         };
-        let is_op = |candidate: &Named| !meanings::meanings(rows.column(candidate.at)).is_empty();
+        let is_op =
+            |candidate: &NamedColumn| !meanings::meanings(rows.column(candidate.at)).is_empty();
         let ops = rivals(&self.op, &OPS).into_iter().filter(is_op);
         let ops = ops.map(|op| Columns { op, ..self.clone() });
         let offsets =
@@ -151,14 +153,14 @@ impl Columns {
     }
 
     /// Returns the columns with addresses in another space than these columns, such as `abs_sector` next to `sector`.
-    fn addresses_of_other_spaces(&self, names: &[String]) -> Vec<Named> {
+    fn addresses_of_other_spaces(&self, names: &[String]) -> Vec<NamedColumn> {
         // An address without a separate column has no rival.
         if self.offset.at == self.size.at {
             return Vec::new();
         }
         let addresses = names.iter().enumerate().filter_map(|(at, name)| {
             let unit = unit_named(&without_space(name)?, &OFFSETS)?;
-            Some(Named { at, place: place_of(names, at), letters: letters_of(name), unit })
+            Some(NamedColumn { at, place: place_of(names, at), letters: letters_of(name), unit })
         });
         addresses.filter(|address| address.unit.is_some() || self.offset.unit.is_none()).collect()
     }
@@ -182,7 +184,7 @@ impl Columns {
 
     /// Returns these columns with the first of several columns of operations whose words are known.
     pub(super) fn with_known_words(self, names: &[String], rows: &Rows) -> Columns {
-        let is_known = |op: &Named| {
+        let is_known = |op: &NamedColumn| {
             op.letters.starts_with("is")
                 || meanings::meanings(rows.column(op.at)).iter().any(String::is_empty)
         };
@@ -196,13 +198,13 @@ impl Columns {
 
     /// Returns these columns with the time in the finest unit, if several columns have it in different units.
     pub(super) fn with_finest_time(self, names: &[String], rows: &Rows) -> Columns {
-        let ns = |column: &Named| column.unit.and_then(time_unit).map(|ns| ns as f64);
-        let stem = |column: &Named| letters_of(without_unit(&names[column.at]));
+        let ns = |column: &NamedColumn| column.unit.and_then(time_unit).map(|ns| ns as f64);
+        let stem = |column: &NamedColumn| letters_of(without_unit(&names[column.at]));
         let Some((time, own)) = self.time.as_ref().and_then(|time| Some((time, ns(time)?))) else {
             return self;
         };
         let times = rows.values(time.at);
-        let is_same = |candidate: &Named| {
+        let is_same = |candidate: &NamedColumn| {
             let unit = ns(candidate).filter(|&unit| unit < own && stem(candidate) == stem(time));
             let values = rows.values(candidate.at);
             let is_near = |unit: f64| {
@@ -219,13 +221,13 @@ impl Columns {
     }
 
     /// Returns the columns that may have the volumes.
-    fn free_volumes(&self) -> impl Iterator<Item = &Named> {
+    fn free_volumes(&self) -> impl Iterator<Item = &NamedColumn> {
         let used = [self.op.at, self.offset.at, self.size.at];
         self.volumes.iter().filter(move |column| !used.contains(&column.at))
     }
 
     /// Returns the column of the volumes, which has the most distinct values.
-    pub(super) fn volume(&self, rows: &Rows) -> Option<&Named> {
+    pub(super) fn volume(&self, rows: &Rows) -> Option<&NamedColumn> {
         self.free_volumes().max_by_key(|column| {
             let rank = VOLUMES.iter().position(|name| *name == column.letters);
             (rows.distinct(column.at), Reverse(rank))
@@ -234,13 +236,13 @@ impl Columns {
 
     /// Returns the column of the volumes, followed by all columns whose values neither determine its values nor are
     /// determined by them. Empty if there is no such other column.
-    pub(super) fn parts_of_volume(&self, rows: &Rows) -> Vec<&Named> {
+    pub(super) fn parts_of_volume(&self, rows: &Rows) -> Vec<&NamedColumn> {
         let Some(volume) = self.volume(rows) else { return Vec::new() };
-        let is_part = |part: &&Named| {
+        let is_part = |part: &&NamedColumn| {
             let pairs = rows.distinct_pairs(volume.at, part.at);
             pairs > rows.distinct(volume.at).max(rows.distinct(part.at))
         };
-        let parts: Vec<&Named> = self.free_volumes().filter(is_part).collect();
+        let parts: Vec<&NamedColumn> = self.free_volumes().filter(is_part).collect();
         if parts.is_empty() { parts } else { [vec![volume], parts].concat() }
     }
 
@@ -256,7 +258,7 @@ impl Columns {
             rows.units_of(at).iter().map(|unit| with(&place, unit)).collect::<Vec<String>>()
         };
         match &self.time {
-            Some(Named { at, place, unit, .. }) => {
+            Some(NamedColumn { at, place, unit, .. }) => {
                 let mut steps = rows.other_steps(*at, *unit);
                 steps.push(*at);
                 steps.sort_unstable();
@@ -327,11 +329,11 @@ impl Columns {
 
     /// Returns the possible pairs of units of address and length by the names, the likeliest first.
     fn units(&self, rows: &Rows) -> Vec<(&'static str, &'static str)> {
-        let is_block = |column: &Named| {
+        let is_block = |column: &NamedColumn| {
             ["block", "blk", "lba", "obj"].iter().any(|part| column.letters.contains(part))
         };
         let blocks = is_block(&self.offset) || is_block(&self.size);
-        let numbers = |column: &Named| rows.numbers(column.at).unwrap_or_default();
+        let numbers = |column: &NamedColumn| rows.numbers(column.at).unwrap_or_default();
         let sizes = numbers(&self.size);
         let are_multiples = |factor: u64| sizes.iter().all(|size| size.is_multiple_of(factor));
         let mut units = match (self.offset.unit, self.size.unit) {
@@ -407,12 +409,12 @@ impl Columns {
 
 /// Returns the columns with one of the names `field_names`, exact names first: `sectors` is a length, although it also
 /// reads as `sector` with the s of seconds.
-fn all_named(names: &[String], field_names: &[&str]) -> Vec<Named> {
+fn all_named(names: &[String], field_names: &[&str]) -> Vec<NamedColumn> {
     let recognised = |(at, cell): (usize, &String)| {
         let unit = unit_named(cell, field_names)?;
-        Some(Named { at, place: place_of(names, at), letters: letters_of(cell), unit })
+        Some(NamedColumn { at, place: place_of(names, at), letters: letters_of(cell), unit })
     };
-    let mut columns: Vec<Named> = names.iter().enumerate().filter_map(recognised).collect();
+    let mut columns: Vec<NamedColumn> = names.iter().enumerate().filter_map(recognised).collect();
     columns.sort_by_key(|column| !field_names.contains(&column.letters.as_str()));
     // `off` next to another address may be a flag.
     if columns.iter().any(|column| column.letters != "off") {

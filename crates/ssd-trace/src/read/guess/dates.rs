@@ -1,6 +1,6 @@
 //! Dates that a filter must rewrite: days of a spreadsheet, and dates without separators.
 
-use super::columns::Named;
+use super::columns::NamedColumn;
 use super::table::{Change, Table};
 use super::times::is_latency;
 
@@ -36,7 +36,7 @@ impl Table {
 
     /// Returns the time from a spreadsheet's days since 1900: decimals between 2000 and 2099.
     pub(super) fn days(&self) -> Option<Change> {
-        let Named { at, unit: None, .. } = self.columns.time.as_ref()? else { return None };
+        let NamedColumn { at, unit: None, .. } = self.columns.time.as_ref()? else { return None };
         let is_day = |cell: &str| {
             let decimals = cell.split_once('.').map_or(0, |(_, decimals)| decimals.len());
             decimals > 4 && cell.parse().is_ok_and(|day: f64| (36526.0..73051.0).contains(&day))
@@ -55,7 +55,7 @@ impl Table {
 
     /// Returns the time from dates of 14 digits, with or without decimals, such as 20231114135959.995.
     pub(super) fn packed_dates(&self) -> Option<Change> {
-        let Named { at, unit: None, .. } = self.columns.time.as_ref()? else { return None };
+        let NamedColumn { at, unit: None, .. } = self.columns.time.as_ref()? else { return None };
         let is_packed = |cell: &str| {
             let (digits, rest) = cell.split_once('.').unwrap_or((cell, "0"));
             let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

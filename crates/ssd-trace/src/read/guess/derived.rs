@@ -2,7 +2,7 @@
 //! discards, cylinders.
 
 use super::Columns;
-use super::columns::{Named, SECTOR_SIZES};
+use super::columns::{NamedColumn, SECTOR_SIZES};
 use super::names::{TIMES, letters_of, unit_of_time, with_letter_u, without_unit};
 use super::table::{Change, Table};
 use super::times::is_latency;
@@ -270,7 +270,7 @@ impl Table {
     /// Derives addresses and lengths in bytes from decimals in larger units.
     fn whole_sectors(&self) -> Option<Change> {
         let Columns { offset, size, is_end, .. } = &self.columns;
-        let in_bytes = |column: &Named| {
+        let in_bytes = |column: &NamedColumn| {
             let (_, bytes, decimal) =
                 LARGE_UNITS.into_iter().find(|(unit, ..)| Some(*unit) == column.unit)?;
             let has_decimals = self.rows.column(column.at).any(|cell| cell.contains('.'));
@@ -309,7 +309,7 @@ impl Table {
         let Columns { offset, size, is_end, .. } = &self.columns;
         let sector_size = self.column_named(&SECTOR_SIZES)?;
         // Linux counts sectors of 512 B regardless of the block size.
-        let counts_blocks = |column: &Named| {
+        let counts_blocks = |column: &NamedColumn| {
             let is_named = BLOCKS.iter().any(|name| column.letters.contains(name));
             is_named && !column.letters.contains("sector") && self.is_plain(column.at)
         };

@@ -1,6 +1,6 @@
 //! Tables of requests in bytes that are not whole sectors.
 
-use super::columns::Named;
+use super::columns::NamedColumn;
 use super::numbers::Numbers;
 use super::table::Table;
 use crate::read::foreign::awk;
@@ -10,7 +10,7 @@ use ssd_core::metrics::numbers::count;
 use ssd_core::units::SECTOR_BYTES;
 
 /// The lines of a table with requests extended to whole sectors.
-pub(crate) struct Extended {
+pub(crate) struct ExtendedTable {
     pub(crate) lines: Vec<Vec<u8>>,
     requests: usize,
     /// Requests that are not whole sectors.
@@ -19,10 +19,10 @@ pub(crate) struct Extended {
     pub(crate) filter: Option<String>,
 }
 
-impl Extended {
+impl ExtendedTable {
     /// Extends the `table` with addresses and lengths in these columns, counted from 1; returns `None` if all requests
     /// are whole sectors.
-    pub(crate) fn of(table: &awk::Table<'_>, offset: usize, size: usize) -> Option<Extended> {
+    pub(crate) fn of(table: &awk::Table<'_>, offset: usize, size: usize) -> Option<ExtendedTable> {
         let (mut requests, mut unaligned) = (0, 0);
         let lines = table.lines.iter().enumerate().map(|(above, line)| {
             let mut cells = cells_of(line);
@@ -43,7 +43,7 @@ impl Extended {
             "e = ${offset} + ${size}; ${offset} -= ${offset} % 512; ${size} = int((e - ${offset} + 511) / 512) * 512"
         );
         let filter = table.filter("", &statement, Some(0));
-        (unaligned > 0).then_some(Extended { lines, requests, unaligned, filter })
+        (unaligned > 0).then_some(ExtendedTable { lines, requests, unaligned, filter })
     }
 
     /// Extends the table in `head`; returns `None` unless its columns have the names of a request and `is_meant`
@@ -51,7 +51,7 @@ impl Extended {
     fn of_names(
         head: &Head<'_>,
         is_meant: impl Fn([Option<&str>; 2], &Numbers) -> bool,
-    ) -> Option<Extended> {
+    ) -> Option<ExtendedTable> {
         let table = Table::of(head).filter(|table| !table.columns.is_end)?;
         let (offset, size) = (&table.columns.offset, &table.columns.size);
         if !is_meant([offset.unit, size.unit], &table.numbers()?) {
@@ -59,18 +59,20 @@ impl Extended {
         }
         let Table { separator, line: names, .. } = table;
         let lines = awk::Table { separator, lines: head.lines, names };
-        Extended::of(&lines, offset.at + 1, size.at + 1)
+        ExtendedTable::of(&lines, offset.at + 1, size.at + 1)
     }
 
     /// Extends the table in `head` if its column names say that addresses and lengths are in bytes.
-    pub(crate) fn of_named_bytes(head: &Head<'_>) -> Option<Extended> {
-        Extended::of_names(head, |units, _| units == [Some("B"); 2])
+    pub(crate) fn of_named_bytes(head: &Head<'_>) -> Option<ExtendedTable> {
+        ExtendedTable::of_names(head, |units, _| units == [Some("B"); 2])
     }
 
     /// Extends the table in `head` if its column names state no units, and its numbers are more likely bytes than
     /// sectors.
-    pub(crate) fn of_open_units(head: &Head<'_>) -> Option<Extended> {
-        Extended::of_names(head, |units, numbers| units == [None; 2] && numbers.may_be_records())
+    pub(crate) fn of_open_units(head: &Head<'_>) -> Option<ExtendedTable> {
+        ExtendedTable::of_names(head, |units, numbers| {
+            units == [None; 2] && numbers.may_be_records()
+        })
     }
 
     /// Returns whether no request is whole sectors.
@@ -88,7 +90,7 @@ impl Extended {
 impl Table {
     /// Returns addresses and lengths of the first rows, if all are digits.
     pub(super) fn numbers(&self) -> Option<Numbers> {
-        let digits = |column: &Named| {
+        let digits = |column: &NamedColumn| {
             let is_digits = |cell: &str| cell.bytes().all(|byte| byte.is_ascii_digit());
             self.rows.numbers(column.at).filter(|_| self.rows.column(column.at).all(is_digits))
         };

@@ -38,19 +38,19 @@ fn rows_of(head: &Head<'_>) -> Option<Rows> {
 }
 
 /// Returns the readings of the table in `head` if it is such a table, the likeliest first.
-pub(super) fn of(head: &Head<'_>, action: u8) -> Few {
-    let Some(rows) = rows_of(head) else { return Few::default() };
+pub(super) fn of(head: &Head<'_>, action: u8) -> ShortTable {
+    let Some(rows) = rows_of(head) else { return ShortTable::default() };
     let mappings: Vec<String> =
         rows.requests().into_iter().flat_map(|request| rows.mappings(request)).collect();
     let mappings = mappings.iter().filter_map(|columns| reading(columns, head, action));
     let readings =
         of_distinct_times(mappings.filter(|reading| reading.counts.is_sound()).collect::<Vec<_>>());
-    Few { is_named: !rows.names.is_empty() && !readings.is_empty(), readings }
+    ShortTable { is_named: !rows.names.is_empty() && !readings.is_empty(), readings }
 }
 
 /// The readings of such a table.
 #[derive(Default)]
-pub(super) struct Few {
+pub(super) struct ShortTable {
     pub(super) readings: Vec<Reading>,
     /// Names determine the columns.
     pub(super) is_named: bool,

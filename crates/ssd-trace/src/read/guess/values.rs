@@ -1,6 +1,6 @@
 //! The columns of a table from its values alone: readings to choose from, none of them certain.
 
-use super::few::{self, Few};
+use super::few::{self, ShortTable};
 use super::meanings::{has_both, has_known, meaning_of_flag, meanings, meanings_of_two};
 use super::names::{OFFSETS, SIZES, is_volume, letters_of, unit_behind, unit_named, unit_of_time};
 use super::rows::{Rows, ended_lines};
@@ -243,8 +243,8 @@ pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
 pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<String> {
     let rows = Rows::of(head)?;
     let at = |place: &Place| match place {
-        Place::At(column) if *column < 0 => rows.width().checked_add_signed(*column as isize),
-        Place::At(column) => (*column as usize).checked_sub(1),
+        Place::Numbered(column) if *column < 0 => rows.width().checked_add_signed(*column as isize),
+        Place::Numbered(column) => (*column as usize).checked_sub(1),
         Place::Named(name) => rows.names.iter().position(|candidate| candidate == name),
         Place::Bytes(..) => None,
     };
@@ -254,7 +254,7 @@ pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<Strin
 
 /// Returns the readings of a table, the likeliest first.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
-    let Few { readings: few, is_named } = few::of(head, action);
+    let ShortTable { readings: few, is_named } = few::of(head, action);
     let Some(rows) = Rows::of(head).filter(|_| !is_named) else { return few };
     let of_times = |sort: bool| {
         let times = rows.time(sort)?;

@@ -78,7 +78,7 @@ impl Clock {
 }
 
 /// A table with unwrapped times, and the filter that unwraps them.
-pub(crate) struct Unwrapped {
+pub(crate) struct UnwrappedTable {
     pub(crate) message: String,
     pub(crate) filter: String,
     /// Lines of the table.
@@ -86,7 +86,7 @@ pub(crate) struct Unwrapped {
 }
 
 /// Returns the table in `head` with unwrapped times in the column that `mapping` names, if its clock wraps.
-pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped> {
+pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<UnwrappedTable> {
     let time = mapping.time.as_ref()?;
     let lines = ended_lines(head);
     let separator = mapping.separator.or_else(|| Some(separated(lines.last()?)?.0))?;
@@ -94,7 +94,7 @@ pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped>
     let rows = Rows::cut(&below, |line| separated_by(line, separator))?;
     let above = mapping.skip + rows.above;
     let at = match &time.place {
-        Place::At(column) => usize::try_from(*column).ok()?.checked_sub(1)?,
+        Place::Numbered(column) => usize::try_from(*column).ok()?.checked_sub(1)?,
         Place::Named(name) => rows.names.iter().position(|candidate| candidate == name)?,
         Place::Bytes(..) => return None,
     };
@@ -120,5 +120,5 @@ pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped>
         joined(&row)
     });
     let lines = above.chain(title).chain(body).collect();
-    Some(Unwrapped { message, filter, lines })
+    Some(UnwrappedTable { message, filter, lines })
 }

@@ -18,7 +18,7 @@ mod tests;
 mod time;
 mod trains;
 
-use order::{Doubled, Order};
+use order::{DuplicateDetector, Order};
 pub(crate) use pages::RECENT_PAGES;
 use pages::{Access, Pages};
 use serde::Serialize;
@@ -56,7 +56,7 @@ pub(crate) struct OpInfo {
     pub(crate) byte_share: Option<f64>,
     pub(crate) aligned_share: Option<f64>,
     pub(crate) size: Distribution,
-    pub(crate) frequent: Vec<sizes::Frequent>,
+    pub(crate) frequent: Vec<sizes::FrequentSize>,
     pub(crate) sequential_share: Option<f64>,
     pub(crate) sequential_mean_bytes: Option<f64>,
     pub(crate) run_requests: Distribution,
@@ -191,11 +191,11 @@ struct Statistics {
     journal: Journal,
     sizes: [sizes::Sizes; ADDRESSED],
     runs: [order::Runs; ADDRESSED],
-    doubled: Doubled,
+    doubled: DuplicateDetector,
     addresses: addresses::Collector,
     pages: Worker<Pages>,
     time: time::Arrivals,
-    over_time: over_time::OverTime,
+    over_time: over_time::ActivityCollector,
     trains: trains::Collector,
     copies: u64,
     sectors_copied: u64,
@@ -218,11 +218,11 @@ impl Statistics {
             journal: Journal::default(),
             sizes: Default::default(),
             runs: Default::default(),
-            doubled: Doubled::default(),
+            doubled: DuplicateDetector::default(),
             addresses: addresses::Collector::default(),
             pages: Worker::new(Pages::new(options.memory))?,
             time: time::Arrivals::default(),
-            over_time: over_time::OverTime::default(),
+            over_time: over_time::ActivityCollector::default(),
             trains: trains::Collector::default(),
             copies: 0,
             sectors_copied: 0,
@@ -399,7 +399,7 @@ impl Volume {
         volumes[place].get_or_insert_default()
     }
 
-    fn info(&self, volume: u16, pages: pages::Touched) -> VolumeInfo {
+    fn info(&self, volume: u16, pages: pages::TouchedPages) -> VolumeInfo {
         let [reads, writes, trims, flushes] = self.requests;
         let [bytes_read, bytes_written, bytes_trimmed] =
             self.sectors.map(|sectors| sectors * SECTOR_BYTES);

@@ -88,14 +88,14 @@ const PLACES: usize = 1024;
 
 /// What is stored of a searched request.
 #[derive(Clone, Copy)]
-struct Seen {
+struct RecentRequest {
     at: u64,
     sector: u64,
     /// Sectors, operation and volume.
     rest: u64,
 }
 
-impl Seen {
+impl RecentRequest {
     /// Returns its index in the hash table; equal requests have the same index.
     fn place(&self) -> usize {
         let mixed = (self.sector ^ self.rest.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -104,29 +104,29 @@ impl Seen {
 }
 
 /// Detects repeated records, as in logs of stacked devices.
-pub(super) struct Doubled {
+pub(super) struct DuplicateDetector {
     pub(super) count: u64,
     /// The last requests: request `n` is at `n` modulo [`LOOK_BACK`].
-    recent: [Seen; LOOK_BACK],
+    recent: [RecentRequest; LOOK_BACK],
     requests: usize,
     /// Number of recent requests per index; at 0 no search is needed.
     places: Box<[u8; PLACES]>,
 }
 
-impl Default for Doubled {
-    fn default() -> Doubled {
-        let recent = [Seen { at: 0, sector: 0, rest: 0 }; LOOK_BACK];
-        Doubled { count: 0, recent, requests: 0, places: Box::new([0; PLACES]) }
+impl Default for DuplicateDetector {
+    fn default() -> DuplicateDetector {
+        let recent = [RecentRequest { at: 0, sector: 0, rest: 0 }; LOOK_BACK];
+        DuplicateDetector { count: 0, recent, requests: 0, places: Box::new([0; PLACES]) }
     }
 }
 
-impl Doubled {
+impl DuplicateDetector {
     pub(super) fn add(&mut self, timed: &TimedRequest) {
         let request = timed.request;
         let rest = u64::from(request.sectors) << 32
             | (request.op as u64) << 16
             | u64::from(request.volume);
-        let new = Seen { at: timed.at.0, sector: request.sector, rest };
+        let new = RecentRequest { at: timed.at.0, sector: request.sector, rest };
         if self.places[new.place()] > 0 {
             self.count += u64::from(self.repeats(&new));
         }
@@ -139,7 +139,7 @@ impl Doubled {
     }
 
     /// Returns whether one of the last requests, less than [`DOUBLED_WITHIN`] earlier, is the same.
-    fn repeats(&self, new: &Seen) -> bool {
+    fn repeats(&self, new: &RecentRequest) -> bool {
         let back = 1..=self.requests.min(LOOK_BACK);
         back.map(|back| &self.recent[(self.requests - back) % LOOK_BACK])
             .take_while(|earlier| new.at - earlier.at < DOUBLED_WITHIN)

@@ -119,7 +119,7 @@ impl Counts for Column {
 }
 
 /// Counts the requests and pages of a trace.
-pub(super) struct OverTime {
+pub(super) struct ActivityCollector {
     rate: Bins<[u64; 4]>,
     map: Bins<Column>,
     /// Binary logarithm of the pages of a row.
@@ -128,13 +128,18 @@ pub(super) struct OverTime {
     rows: Option<(u64, u64)>,
 }
 
-impl Default for OverTime {
-    fn default() -> OverTime {
-        OverTime { rate: Bins::new(RATE_BINS), map: Bins::new(COLUMNS), bin_shift: 0, rows: None }
+impl Default for ActivityCollector {
+    fn default() -> ActivityCollector {
+        ActivityCollector {
+            rate: Bins::new(RATE_BINS),
+            map: Bins::new(COLUMNS),
+            bin_shift: 0,
+            rows: None,
+        }
     }
 }
 
-impl OverTime {
+impl ActivityCollector {
     /// Counts a request that arrives `after` nanoseconds after the first.
     pub(super) fn add(&mut self, after: u64, op: Op) {
         self.rate.at(after)[kind(op)] += 1;

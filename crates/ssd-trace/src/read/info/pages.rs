@@ -13,7 +13,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use survey::{Footprint, Hot, Touched};
+pub(crate) use survey::{Footprint, Hot, TouchedPages};
 
 /// Number of requests whose pages are fetched from memory together.
 const TOGETHER: usize = 64;

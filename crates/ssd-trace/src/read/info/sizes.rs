@@ -13,7 +13,7 @@ const LISTED: usize = 5;
 
 /// A frequent size.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub(crate) struct Frequent {
+pub(crate) struct FrequentSize {
     pub(crate) bytes: u64,
     pub(crate) requests: u64,
     pub(crate) share: f64,
@@ -49,14 +49,14 @@ impl Sizes {
     }
 
     /// Returns the most frequent sizes; of equally frequent sizes, the smaller comes first.
-    pub(super) fn frequent(&self) -> Vec<Frequent> {
+    pub(super) fn frequent(&self) -> Vec<FrequentSize> {
         let mut counts: Vec<(u64, u64)> =
             (0u64..).zip(self.exact.iter().copied()).filter(|&(_, count)| count > 0).collect();
         counts.sort_by_key(|&(sectors, count)| (u64::MAX - count, sectors));
         let total = self.lengths.count() as f64;
         let listed = counts.into_iter().take(LISTED);
         listed
-            .map(|(sectors, requests)| Frequent {
+            .map(|(sectors, requests)| FrequentSize {
                 bytes: sectors * SECTOR_BYTES,
                 requests,
                 share: requests as f64 / total,

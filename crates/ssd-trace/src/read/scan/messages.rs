@@ -8,7 +8,7 @@ use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{self, Flaw, Format, Head, ReadAs, Reject, TraceFormat};
 use crate::read::guess::words;
 use crate::read::lines::{Pieces, shown};
-use crate::read::readings::{Counts, LONGEST_NS, Reading, Skipping};
+use crate::read::readings::{BadLines, Counts, LONGEST_NS, Reading};
 use crate::read::tally::Tally;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
@@ -89,7 +89,7 @@ impl Scan<'_, '_> {
         let text = format!(
             "{file}, {place}: expected {expected} at byte {column}, found {excerpt}{zeros}"
         );
-        if matches!(reject.flaw, Flaw::Late | Flaw::Beyond) || self.skip_bad {
+        if matches!(reject.flaw, Flaw::Late | Flaw::OutOfRange) || self.skip_bad {
             return text;
         }
         if let Flaw::Host(hosts) = &reject.flaw {
@@ -201,7 +201,7 @@ impl Scan<'_, '_> {
 
     /// Returns the options that skip bad lines, and their effect; `None` if most lines are bad.
     fn skip_options(&self) -> Option<(String, String)> {
-        let (Skipping::Few(skipping) | Skipping::Many(skipping)) = &self.skipping else {
+        let (BadLines::Few(skipping) | BadLines::Many(skipping)) = &self.skipping else {
             return None;
         };
         let options = format!("{}{skipping}", options_without(self.workload, ""));
@@ -230,7 +230,7 @@ impl Scan<'_, '_> {
             None => format!("give another format ({share} lines do not fit this one)"),
         };
         let Some((options, _)) = self.skip_options() else { return doubt("most") };
-        let is_in_doubt = matches!(self.skipping, Skipping::Many(_));
+        let is_in_doubt = matches!(self.skipping, BadLines::Many(_));
         let doubt = if is_in_doubt { doubt("many") + ", or " } else { String::new() };
         format!("{doubt}count and skip such lines: {}", command(self.file, &options))
     }

@@ -25,7 +25,7 @@ pub(crate) struct Member {
 
 /// The error of an archive with several files, one of which must be selected.
 #[derive(Debug)]
-pub(crate) struct Several {
+pub(crate) struct AmbiguousArchive {
     /// The command that writes a file of the archive FILE to standard output.
     pub(crate) command: &'static str,
     /// The argument of the command that selects only the file of this name, before quoting.
@@ -38,14 +38,14 @@ pub(crate) struct Several {
     pub(crate) is_more: bool,
 }
 
-impl Several {
-    /// Returns the `Several` in `error`, if there is one.
-    pub(crate) fn of(error: &io::Error) -> Option<&Several> {
+impl AmbiguousArchive {
+    /// Returns the `AmbiguousArchive` in `error`, if there is one.
+    pub(crate) fn of(error: &io::Error) -> Option<&AmbiguousArchive> {
         error.get_ref()?.downcast_ref()
     }
 }
 
-impl fmt::Display for Several {
+impl fmt::Display for AmbiguousArchive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut names = self.members.iter().map(|member| member.name.escape_debug());
         let (Some(first), Some(second)) = (names.next(), names.next()) else { return Ok(()) };
@@ -53,7 +53,7 @@ impl fmt::Display for Several {
     }
 }
 
-impl std::error::Error for Several {}
+impl std::error::Error for AmbiguousArchive {}
 
 impl Member {
     /// Returns whether the name belongs to a document that accompanies traces.
@@ -157,7 +157,7 @@ impl<M: Members> Archive<M> {
         }
         let is_more = left == 0 || self.next_file().is_ok_and(|next| next.is_some());
         let (command, selecting, unpack) = (M::COMMAND, M::selecting, M::UNPACK);
-        let several = Several { command, selecting, unpack, members, is_more };
+        let several = AmbiguousArchive { command, selecting, unpack, members, is_more };
         io::Error::new(ErrorKind::Unsupported, several)
     }
 

@@ -13,21 +13,21 @@ const MOST: u64 = 250;
 const FROM: u64 = 64 << 20;
 
 /// A reader that fails when the ratio is exceeded.
-pub(super) struct Bounded<R> {
+pub(super) struct BoundedReader<R> {
     reader: R,
     packed: Rc<Cell<u64>>,
     count: u64,
     command: &'static str,
 }
 
-impl<R> Bounded<R> {
+impl<R> BoundedReader<R> {
     /// Creates the reader; `packed` counts the bytes of the file, `command` unpacks them to standard output.
-    pub(super) fn new(reader: R, packed: Rc<Cell<u64>>, command: &'static str) -> Bounded<R> {
-        Bounded { reader, packed, count: 0, command }
+    pub(super) fn new(reader: R, packed: Rc<Cell<u64>>, command: &'static str) -> BoundedReader<R> {
+        BoundedReader { reader, packed, count: 0, command }
     }
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         self.count += count as u64;

@@ -9,11 +9,11 @@ mod tar;
 mod text;
 mod zip;
 
-pub(crate) use archive::{Member, Several};
+pub(crate) use archive::{AmbiguousArchive, Member};
 pub(crate) use text::Encoding;
 
 use archive::{Archive, Members as _};
-use bound::Bounded;
+use bound::BoundedReader;
 use std::cell::Cell;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::rc::Rc;
@@ -130,12 +130,12 @@ impl Read for Lz4<'_> {
 }
 
 /// Counts the bytes that are read.
-struct Counted<R> {
+struct ByteCounter<R> {
     reader: R,
     count: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for ByteCounter<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         self.count.set(self.count.get() + count as u64);
@@ -156,7 +156,7 @@ fn peeked<'a>(mut reader: Bytes<'a>) -> io::Result<(Vec<u8>, Bytes<'a>)> {
 /// The first bytes cannot be read, or show that the rest cannot be used.
 pub(crate) fn unpacked<'a>(raw: impl Read + 'a) -> io::Result<Bytes<'a>> {
     let packed = Rc::new(Cell::new(0));
-    let counted = Counted { reader: raw, count: Rc::clone(&packed) };
+    let counted = ByteCounter { reader: raw, count: Rc::clone(&packed) };
     let (mut head, mut reader) = peeked(Box::new(counted))?;
     let mut layers = 0;
     while let Some(layer) = Layer::of(&head) {
@@ -168,7 +168,7 @@ pub(crate) fn unpacked<'a>(raw: impl Read + 'a) -> io::Result<Bytes<'a>> {
         layers += 1;
         let inner = layer.open(reader)?;
         (head, reader) =
-            peeked(Box::new(Bounded::new(inner, Rc::clone(&packed), layer.command())))?;
+            peeked(Box::new(BoundedReader::new(inner, Rc::clone(&packed), layer.command())))?;
     }
     Ok(text::decoded(&head, reader))
 }

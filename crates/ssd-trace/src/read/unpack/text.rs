@@ -32,7 +32,7 @@ pub(super) fn decoded<'a>(head: &[u8], mut reader: Bytes<'a>) -> Bytes<'a> {
         let mut mark = [0; 3];
         return match reader.read_exact(&mut mark) {
             Ok(()) => reader,
-            Err(error) => Box::new(Failed(Some(error))),
+            Err(error) => Box::new(FailingReader(Some(error))),
         };
     }
     match Encoding::of(head) {
@@ -51,9 +51,9 @@ fn is_ascii_in_pairs(head: &[u8], at: usize) -> bool {
     head.len() >= UNMARKED && head.chunks_exact(2).all(is_ascii)
 }
 
-struct Failed(Option<io::Error>);
+struct FailingReader(Option<io::Error>);
 
-impl Read for Failed {
+impl Read for FailingReader {
     fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
         self.0.take().map_or(Ok(0), Err)
     }

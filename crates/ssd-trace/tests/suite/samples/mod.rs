@@ -4,12 +4,12 @@ use ssd_core::host::request::Op;
 use ssd_trace::formats::TraceFormat;
 
 /// Time, operation, first sector, sectors.
-pub(crate) type Simple = (u64, Op, u64, u32);
+pub(crate) type RequestTuple = (u64, Op, u64, u32);
 
 /// Format, file, requests.
-pub(crate) type Sample = (TraceFormat, Vec<u8>, Vec<Simple>);
+pub(crate) type Sample = (TraceFormat, Vec<u8>, Vec<RequestTuple>);
 
-type TextSample = (TraceFormat, &'static str, Vec<Simple>);
+type TextSample = (TraceFormat, &'static str, Vec<RequestTuple>);
 
 /// Of every format.
 pub(crate) fn samples() -> Vec<Sample> {

@@ -41,7 +41,7 @@ from ssdlab_lab.reproduce.tables import (
     HALF_WIDTH,
     KINDS,
     Measure,
-    Measured,
+    MeasuredValues,
     Measures,
     Number,
     Row,
@@ -153,10 +153,12 @@ def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) 
 
 def compared(results: Results, names: Sequence[str]) -> list[Table]:
     """Table 6."""
-    return _latencies(Measured(results, names), tuple(names), 6, "")
+    return _latencies(MeasuredValues(results, names), tuple(names), 6, "")
 
 
-def _latencies(measured: Measured, columns: tuple[str, ...], number: int, note: str) -> list[Table]:
+def _latencies(
+    measured: MeasuredValues, columns: tuple[str, ...], number: int, note: str
+) -> list[Table]:
     """Table 6, or table 9 with pages of 8 KiB."""
     pages = ", pages of 8 KiB" if note else ""
     tables = []
@@ -186,7 +188,11 @@ def _latencies(measured: Measured, columns: tuple[str, ...], number: int, note: 
 
 
 def _sensitivity(
-    measured: Measured, columns: tuple[str, ...], number: int, labels: Sequence[str], title: str
+    measured: MeasuredValues,
+    columns: tuple[str, ...],
+    number: int,
+    labels: Sequence[str],
+    title: str,
 ) -> list[Table]:
     """Tables 7 and 8: a line for each value of a parameter."""
     tables = []
@@ -202,7 +208,7 @@ def _sensitivity(
     return tables
 
 
-def _used(measured: Measured, columns: tuple[str, ...]) -> Table:
+def _used(measured: MeasuredValues, columns: tuple[str, ...]) -> Table:
     """Why values of Gmax may make no difference."""
     theta1, theta2 = THETAS[1]
     rows = tuple(measured.row(_gmax(gmax), _gmax(gmax), _most_used) for gmax in GMAX)
@@ -228,8 +234,8 @@ def _calls(report: Report) -> Number:
 
 
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
-    measured, columns = Measured(results, names), tuple(names)
-    single_seed = Measured(results.only(1), names)  # sensitivities have one seed
+    measured, columns = MeasuredValues(results, names), tuple(names)
+    single_seed = MeasuredValues(results.only(1), names)  # sensitivities have one seed
     calls = tuple(measured.row(name, name, _calls) for name in PRESETS)
     journal = published(NAME).row("table3_file_types_percent", "journal", names)
     return [
@@ -253,7 +259,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
     ]
 
 
-def _requests(measured: Measured, columns: tuple[str, ...]) -> list[Table]:
+def _requests(measured: MeasuredValues, columns: tuple[str, ...]) -> list[Table]:
     """Tables 4 and 5: the properties of the requests."""
     mix, sizes = "table4_operations_percent", "table5_mean_size_kib"
     ops = {"read": "read", "write": "write", "trim": "delete"}
@@ -275,7 +281,9 @@ def _requests(measured: Measured, columns: tuple[str, ...]) -> list[Table]:
 
 
 def _journal(results: Results, published: tuple[Number, ...], names: Sequence[str]) -> Row:
-    return Measured(results, names).row("journal, % of writes", PROPOSED, journal_share, published)
+    return MeasuredValues(results, names).row(
+        "journal, % of writes", PROPOSED, journal_share, published
+    )
 
 
 def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
@@ -428,7 +436,7 @@ def _chosen(labels: Sequence[str], names: Sequence[str]) -> Judge:
     """The published setting has the least geometric mean of latencies among its neighbours."""
 
     def judge(results: Results, source: Source) -> Finding:
-        measured = Measured(results.only(1), names)  # as the neighbours
+        measured = MeasuredValues(results.only(1), names)  # as the neighbours
         centres = []
         for label in labels:
             values = [

@@ -57,7 +57,7 @@ Lines = list[dict[str, str]]
 
 
 @dataclass(frozen=True)
-class Ran:
+class LoggedRun:
     """A run with its logs, a dictionary for each line."""
 
     report: Report
@@ -65,7 +65,7 @@ class Ran:
     requests: Lines
 
 
-def ran(preset: str, writes: Sequence[Write], keys: Mapping[str, object]) -> Ran:
+def ran(preset: str, writes: Sequence[Write], keys: Mapping[str, object]) -> LoggedRun:
     """The writes on the device of the figures."""
     with tempfile.TemporaryDirectory() as folder:
         trace, output = Path(folder) / "writes.csv", Path(folder) / "run"
@@ -78,7 +78,7 @@ def ran(preset: str, writes: Sequence[Write], keys: Mapping[str, object]) -> Ran
         trace.write_text("".join(lines), encoding="utf-8")
         values = {**DEVICE, **keys, "workload.trace": str(trace), "workload.format": "msr"}
         report = run(preset=preset, set=values, out=output, html=False, progress=False)
-        return Ran(report, _lines(report, "ops"), _lines(report, "requests"))
+        return LoggedRun(report, _lines(report, "ops"), _lines(report, "requests"))
 
 
 def _lines(report: Report, name: str) -> Lines:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ssdlab_lab.reproduce.paper import Decided, Decision
+from ssdlab_lab.reproduce.paper import Decision, Decisions
 
-DECIDED = Decided(
+DECIDED = Decisions(
     "2026-11-22",
     (
         Decision(

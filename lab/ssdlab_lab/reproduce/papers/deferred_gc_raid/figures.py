@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ssdlab.html.curves import Series, cumulative
-from ssdlab.html.plot import Axis, Curve, Figure, Missing, Plot
+from ssdlab.html.plot import Axis, Curve, Figure, MissingPlot, Plot
 from ssdlab.html.run_plots import TIME
 from ssdlab_lab.reproduce.curves import POINTS
 from ssdlab_lab.reproduce.matrix import Results, Source
@@ -58,5 +58,5 @@ def _figure(
     workload, source = workload_and_source
     place, heading = f"{key}-{workload}-{source}", f"{title}: {workload}, {source}"
     if not curves:
-        return Missing(place, heading, NONE)
+        return MissingPlot(place, heading, NONE)
     return Plot(place, heading, text, axes[0], axes[1], tuple(curves))

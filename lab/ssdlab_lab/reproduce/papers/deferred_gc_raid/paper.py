@@ -47,7 +47,7 @@ from ssdlab_lab.reproduce.papers.deferred_gc_raid.measures import (
     value,
 )
 from ssdlab_lab.reproduce.requests import Volume, volume_of
-from ssdlab_lab.reproduce.tables import Measure, Measured, Number, Row, Table, improvements
+from ssdlab_lab.reproduce.tables import Measure, MeasuredValues, Number, Row, Table, improvements
 
 WORKLOADS = ("hm_0", "stg_0", "src2_0", "rsrch_0", "wdev_0")
 FLASH = Flash(planes=64, blocks=8192, pages=32, units=64, read_us=25, write_us=200)
@@ -143,7 +143,7 @@ Filled: TypeAlias = "tuple[Number, ...]"
 
 def compared(results: Results, names: Sequence[str]) -> list[Table]:
     """Figures 8 and 9, and the averages that the text gives."""
-    measured, columns = Measured(results, names), tuple(names)
+    measured, columns = MeasuredValues(results, names), tuple(names)
     tables = []
     for kind, words, figure in KINDS:
         for op in OPS:
@@ -190,7 +190,7 @@ def average(values: Sequence[Number]) -> Number:
 
 
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
-    measured, columns = Measured(results, names), tuple(names)
+    measured, columns = MeasuredValues(results, names), tuple(names)
     parts = tuple(
         measured.row(label, RAID, part(*parts_of_latency)) for label, parts_of_latency in PARTS
     )
@@ -224,7 +224,7 @@ def _calls(report: Report) -> Number:
     return float(report.gc.calls)
 
 
-def _traces(measured: Measured, columns: tuple[str, ...]) -> Table:
+def _traces(measured: MeasuredValues, columns: tuple[str, ...]) -> Table:
     def row(label: str, key: str, quantity: Callable[[Volume], float]) -> Row:
         numbers = published(NAME).row("table2_traces", key, columns)
         return measured.row(label, RAID, lambda report: quantity(volume_of(report)), numbers)
@@ -246,7 +246,7 @@ def _traces(measured: Measured, columns: tuple[str, ...]) -> Table:
     return Table("table2", "Table 2: traces", "", columns, rows, note)
 
 
-def _by_group(measured: Measured, names: Sequence[str]) -> list[Table]:
+def _by_group(measured: MeasuredValues, names: Sequence[str]) -> list[Table]:
     """Figures 10 and 11."""
     results, mean = measured.results, mean_ms("all")
     columns = (*names, "average")
@@ -373,7 +373,7 @@ def _ends(kind: str, names: Sequence[str]) -> Judge:
 
 def _dominates(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        shares = Measured(results, names).of(RAID, WAITING).get(source, ())
+        shares = MeasuredValues(results, names).of(RAID, WAITING).get(source, ())
         share_of_workload = {
             name: share for name, share in zip(names, shares, strict=False) if share is not None
         }
@@ -392,7 +392,7 @@ def _correlated(
         if ys is None:
             measured = gains(results, source, names, mean_ms("all"))
         else:
-            measured = list(Measured(results, names).of(RAID, ys).get(source, ()))
+            measured = list(MeasuredValues(results, names).of(RAID, ys).get(source, ()))
         pairs = [
             (name, x, y)
             for name, x, y in zip(names, xs(results, source), measured, strict=True)
@@ -409,7 +409,9 @@ def _correlated(
 
 
 def _deferred_of(names: Sequence[str]) -> Callable[[Results, Source], Sequence[Number]]:
-    return lambda results, source: Measured(results, names).of(DGC, raid("deferred_gcs"))[source]
+    return lambda results, source: MeasuredValues(results, names).of(DGC, raid("deferred_gcs"))[
+        source
+    ]
 
 
 def _unique_of(names: Sequence[str]) -> Callable[[Results, Source], Sequence[Number]]:
@@ -437,7 +439,7 @@ def _larger_groups(names: Sequence[str]) -> Judge:
 def _same_programs(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         base, programs = (
-            Measured(results, names).of(scheme, host_programs)[source] for scheme in PRESETS
+            MeasuredValues(results, names).of(scheme, host_programs)[source] for scheme in PRESETS
         )
         pairs = [
             (a, b) for a, b in zip(base, programs, strict=True) if a is not None and b is not None

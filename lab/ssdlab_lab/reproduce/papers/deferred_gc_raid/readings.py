@@ -32,7 +32,7 @@ from ssdlab_lab.reproduce.readings import (
     Reading,
     Readings,
 )
-from ssdlab_lab.reproduce.tables import Measure, Measured, Number, Row, Table
+from ssdlab_lab.reproduce.tables import Measure, MeasuredValues, Number, Row, Table
 
 NEVER = "a device so large that nothing is collected"
 FREE_READS = "reads take 1 ns"
@@ -155,7 +155,9 @@ def _sensitivity(results: Mapping[str, Results], names: Sequence[str]) -> Table:
         parts = [
             average(
                 list(
-                    Measured(results_of_reading, names).of(RAID, part(part_name)).get(SYNTHETIC, ())
+                    MeasuredValues(results_of_reading, names)
+                    .of(RAID, part(part_name))
+                    .get(SYNTHETIC, ())
                 )
             )
             for part_name in ("gc_wait", "queue")
@@ -211,7 +213,7 @@ def _reads_for_nothing(evidence: Evidence) -> Finding:
 
 def _operations(evidence: Evidence, group: int, measure: Measure) -> list[Number]:
     return list(
-        Measured(evidence.main, evidence.names)
+        MeasuredValues(evidence.main, evidence.names)
         .of(of_groups(DGC, group), measure)
         .get(SYNTHETIC, ())
     )

@@ -18,7 +18,7 @@ from ssdlab_lab.reproduce.claims import (
     Claim,
     Finding,
     Judge,
-    Most,
+    LargestGain,
     found,
     half_of,
     improved,
@@ -47,7 +47,7 @@ from ssdlab_lab.reproduce.tables import (
     HALF_WIDTH,
     KINDS,
     Measure,
-    Measured,
+    MeasuredValues,
     Measures,
     Number,
     Row,
@@ -105,7 +105,7 @@ def _waf(report: Report) -> Number:
 
 
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
-    measured, columns = Measured(results, names), tuple(names)
+    measured, columns = MeasuredValues(results, names), tuple(names)
 
     def bars(key: str, title: str, unit: str, measure: Measure) -> Table:
         rows = tuple(measured.row(scheme, scheme, measure) for scheme in PRESETS)
@@ -122,7 +122,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
 
 def compared(results: Results, names: Sequence[str]) -> list[Table]:
     """Tables 4 and 5."""
-    measured, columns = Measured(results, names), tuple(names)
+    measured, columns = MeasuredValues(results, names), tuple(names)
     return [
         *_latencies(measured, columns, MEAN, "Table 4: mean latency", mean_ms),
         *_latencies(measured, columns, MAX, "Table 5: longest latency", max_ms),
@@ -130,7 +130,7 @@ def compared(results: Results, names: Sequence[str]) -> list[Table]:
 
 
 def _latencies(
-    measured: Measured, columns: tuple[str, ...], table: str, title: str, measure_of: Measures
+    measured: MeasuredValues, columns: tuple[str, ...], table: str, title: str, measure_of: Measures
 ) -> list[Table]:
     tables = []
     for op in OPS:
@@ -221,7 +221,7 @@ def _better(
     return improvements(results, source, names, PROPOSED, [BBGC], measure)
 
 
-def _largest(table: str, op: str, names: Sequence[str]) -> list[Most]:
+def _largest(table: str, op: str, names: Sequence[str]) -> list[LargestGain]:
     """The largest published gain of an operation."""
     return most(
         f"{op}s",
@@ -230,7 +230,7 @@ def _largest(table: str, op: str, names: Sequence[str]) -> list[Most]:
     )
 
 
-def _up_to(measure_of: Measures, claims: Sequence[Most]) -> Judge:
+def _up_to(measure_of: Measures, claims: Sequence[LargestGain]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         gains = [
             _better(results, source, [claim.workload], measure_of(claim.kind.removesuffix("s")))[0]

@@ -18,7 +18,7 @@ from ssdlab_lab.reproduce.claims import (
     Claim,
     Finding,
     Judge,
-    Most,
+    LargestGain,
     found,
     half_of,
     listed,
@@ -46,7 +46,7 @@ from ssdlab_lab.reproduce.tables import (
     HALF_WIDTH,
     KINDS,
     Measure,
-    Measured,
+    MeasuredValues,
     Measures,
     Number,
     Row,
@@ -139,7 +139,7 @@ def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) 
 
 def compared(results: Results, names: Sequence[str]) -> list[Table]:
     """Tables 4 and 5."""
-    measured, columns = Measured(results, names), tuple(names)
+    measured, columns = MeasuredValues(results, names), tuple(names)
     return [
         *_latencies(measured, columns, MEAN, "Table 4: mean latency", mean_ms),
         *_latencies(measured, columns, MAX, "Table 5: longest latency", max_ms),
@@ -147,7 +147,7 @@ def compared(results: Results, names: Sequence[str]) -> list[Table]:
 
 
 def _latencies(
-    measured: Measured, columns: tuple[str, ...], table: str, title: str, measure_of: Measures
+    measured: MeasuredValues, columns: tuple[str, ...], table: str, title: str, measure_of: Measures
 ) -> list[Table]:
     tables = []
     for op in OPS:
@@ -213,7 +213,7 @@ def _moved(report: Report) -> Number:
 
 
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
-    measured, columns = Measured(results, names), tuple(names)
+    measured, columns = MeasuredValues(results, names), tuple(names)
     copies = tuple(measured.row(scheme, scheme, _moved) for scheme in PRESETS)
     note = "The paper shows bars without values."
     return [
@@ -228,7 +228,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
 def _geometries(results: Results, names: Sequence[str]) -> Table:
     """The outlook of section 5, which the paper does not measure."""
     swept = tuple(name for name in VARIED if name in names)
-    measured = Measured(results.only(1), swept)  # the others have one seed
+    measured = MeasuredValues(results.only(1), swept)  # the others have one seed
     notes = ["", *variations(Scale(quick=False))]
     rows = tuple(
         measured.better(
@@ -282,7 +282,7 @@ def _gains(
     return improvements(results, source, names, PROPOSED + note, bases, measure)
 
 
-def _largest(table: str, ops: Sequence[str], names: Sequence[str]) -> list[Most]:
+def _largest(table: str, ops: Sequence[str], names: Sequence[str]) -> list[LargestGain]:
     """The largest published gain of each operation."""
     percents = {
         op: published(NAME).row(f"{table}.{op}", "improvement_percent", names) for op in ops
@@ -290,7 +290,7 @@ def _largest(table: str, ops: Sequence[str], names: Sequence[str]) -> list[Most]
     return [claim for op in ops for claim in most(f"{op}s", percents[op], names)]
 
 
-def _up_to(measure_of: Measures, claims: Sequence[Most]) -> Judge:
+def _up_to(measure_of: Measures, claims: Sequence[LargestGain]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         gains = [
             _gains(results, source, [claim.workload], measure_of(claim.kind.removesuffix("s")))[0]
@@ -342,7 +342,7 @@ def _irregular(measure_of: Measures, names: Sequence[str]) -> Judge:
 
 def _rocksdb_copies(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        row = Measured(results, names).row("", CONVENTIONAL, _copies_per_page)
+        row = MeasuredValues(results, names).row("", CONVENTIONAL, _copies_per_page)
         values = row.ours.get(source, ())
         by_name = dict(zip(names, values, strict=False))
         rocksdb = by_name.pop("RocksDB", None)
@@ -360,7 +360,9 @@ def _copies_per_page(report: Report) -> Number:
 
 def _sqlite_mysql(results: Results, source: Source) -> Finding:
     names = ("SQLite", "MySQL")
-    copies = Measured(results, names).row("", CONVENTIONAL, _moved).ours.get(source, (None, None))
+    copies = (
+        MeasuredValues(results, names).row("", CONVENTIONAL, _moved).ours.get(source, (None, None))
+    )
     gains = _gains(results, source, names, mean_ms("write"))
     if None in (*copies, *gains):
         return found(None, "one of them is missing")

@@ -9,7 +9,7 @@
 //! channel, until fewer than G(t) other channels are active. Work at the hard reserve is not counted against G(t).
 //! `theta1 = theta2`: a step. The arithmetic is exact.
 
-use super::{ConcurrencyPolicy, Counted, DeviceView};
+use super::{ConcurrencyPolicy, DeviceView, LimitUnit};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 
 /// Registry entry of this rule.
@@ -88,8 +88,8 @@ impl ConcurrencyPolicy for Policy {
         channels as u32
     }
 
-    fn counted(&self) -> Counted {
-        Counted::Channels
+    fn counted(&self) -> LimitUnit {
+        LimitUnit::Channels
     }
 }
 

@@ -18,7 +18,7 @@ pub struct DeviceView {
 
 /// What a rule counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Counted {
+pub enum LimitUnit {
     /// Pools with a background job.
     Pools,
     /// Channels with one. A pool over all channels counts as one.
@@ -34,8 +34,8 @@ crate::plugs! {
         fn limit(&self, view: &DeviceView) -> u32;
 
         /// What the limit is compared with.
-        fn counted(&self) -> Counted {
-            Counted::Pools
+        fn counted(&self) -> LimitUnit {
+            LimitUnit::Pools
         }
 
         /// Whether foreground collection, even at the hard reserve, waits for its turn and counts like any other.

@@ -8,7 +8,7 @@
 //! busy just when collection is heaviest (its writes wait longer; the chip before it always finishes, because room is
 //! reserved for its copies); the pool that has waited longest is next; a chip with several planes counts once.
 
-use super::{ConcurrencyPolicy, Counted, DeviceView};
+use super::{ConcurrencyPolicy, DeviceView, LimitUnit};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 
 /// Registry entry of this rule.
@@ -42,8 +42,8 @@ impl ConcurrencyPolicy for Policy {
         self.k
     }
 
-    fn counted(&self) -> Counted {
-        Counted::Members
+    fn counted(&self) -> LimitUnit {
+        LimitUnit::Members
     }
 
     fn binds_reserve(&self) -> bool {

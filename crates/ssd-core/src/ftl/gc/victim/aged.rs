@@ -76,7 +76,7 @@ impl Bound {
 }
 
 /// Index over the sealed blocks.
-pub(super) struct Aged {
+pub(super) struct AgeIndex {
     /// Block in each slot; the slots of a pool are a range of whole groups.
     slots: Vec<u32>,
     /// Slot of each block.
@@ -92,15 +92,15 @@ pub(super) struct Aged {
     pages: u16,
 }
 
-impl Aged {
+impl AgeIndex {
     /// `by_erases`: the weight of a block is its erase count plus one; otherwise it is 1.
-    pub(super) fn new(spec: &PolicySpec, table: &BlockTable, by_erases: bool) -> Aged {
+    pub(super) fn new(spec: &PolicySpec, table: &BlockTable, by_erases: bool) -> AgeIndex {
         assert!(table.pages_per_block < NONE, "valid counts need one value for \"no block\"");
         let blocks = table.blocks_per_pool() as usize;
         let slots_per_pool = (blocks + blocks / 4 + 1).next_multiple_of(GROUP);
         let slots = slots_per_pool * table.pools() as usize;
         assert!(slots < EMPTY as usize, "slots are numbered in 32 bits");
-        Aged {
+        AgeIndex {
             slots: vec![EMPTY; slots],
             slot_of: vec![EMPTY; table.len()],
             end: (0..table.pools() as usize).map(|pool| pool * slots_per_pool).collect(),
@@ -124,7 +124,7 @@ impl Aged {
         memory::put(bytes, blocks.map(|(b, stamp)| if table.is_candidate(b) { stamp } else { 0 }));
     }
 
-    /// Restore the clocks that [`Aged::save`] has appended.
+    /// Restore the clocks that [`AgeIndex::save`] has appended.
     pub(super) fn load(
         &mut self,
         bytes: &mut &[u8],

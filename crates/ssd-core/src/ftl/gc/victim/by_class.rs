@@ -8,7 +8,7 @@
 use super::queue::Queue;
 use super::{Victim, VictimPolicy};
 use crate::ftl::blocks::{BlockState, BlockTable};
-use crate::ftl::separation::{Among, ClassBlocks};
+use crate::ftl::separation::{ClassBlocks, VictimScope};
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
 
@@ -23,18 +23,18 @@ struct Part {
 }
 
 /// A victim policy for all blocks and one for each class.
-pub(in crate::ftl) struct ByClass {
+pub(in crate::ftl) struct VictimsByClass {
     whole: Victim,
     parts: Vec<Part>,
 }
 
-impl ByClass {
+impl VictimsByClass {
     /// `build` creates a policy for blocks shaped like `table`; `classes` is their number.
     pub(in crate::ftl) fn new(
         classes: u32,
         table: &BlockTable,
         build: impl Fn(&BlockTable) -> Victim,
-    ) -> ByClass {
+    ) -> VictimsByClass {
         assert!(classes > 0, "victims have no classes");
         assert_eq!(table.origins.len(), table.len(), "nobody notes the classes of blocks");
         let part = |_| {
@@ -48,7 +48,7 @@ impl ByClass {
                 table: own,
             }
         };
-        ByClass { whole: build(table), parts: (0..classes).map(part).collect() }
+        VictimsByClass { whole: build(table), parts: (0..classes).map(part).collect() }
     }
 
     /// The class of `block`; the last one for blocks that wear levelling has filled.
@@ -108,7 +108,7 @@ impl Part {
     }
 }
 
-impl VictimPolicy for ByClass {
+impl VictimPolicy for VictimsByClass {
     fn init(&mut self, table: &BlockTable, clock: u64) {
         self.whole.init(table, clock);
         self.parts.iter_mut().for_each(|part| part.clear(table));
@@ -172,7 +172,7 @@ impl VictimPolicy for ByClass {
 
     fn select_among(
         &mut self,
-        among: Among,
+        among: VictimScope,
         pool: PoolId,
         table: &BlockTable,
         clock: u64,
@@ -180,9 +180,9 @@ impl VictimPolicy for ByClass {
     ) -> Option<BlockId> {
         debug_assert!(pool.0 < table.pools(), "there is no {pool:?}");
         match among {
-            Among::All => self.whole.select(pool, table, clock, rng),
-            Among::Oldest(class) => self.parts[class as usize].sealed.first(pool),
-            Among::Class(class) => {
+            VictimScope::All => self.whole.select(pool, table, clock, rng),
+            VictimScope::Oldest(class) => self.parts[class as usize].sealed.first(pool),
+            VictimScope::Class(class) => {
                 let part = &mut self.parts[class as usize];
                 part.table.now = table.now;
                 part.victim.select(pool, &part.table, clock, rng)

@@ -13,7 +13,7 @@
 //! Index: see `aged`; an invalidation is one `min`, or a move to the last slot with `age = "invalidation"`.
 
 use super::VictimPolicy;
-use super::aged::{AGE, Aged};
+use super::aged::{AGE, AgeIndex};
 use crate::ftl::blocks::BlockTable;
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
@@ -29,11 +29,11 @@ pub const INFO: PolicyInfo = PolicyInfo {
 };
 
 /// Index of the cost-age-times policy.
-pub struct Policy(Aged);
+pub struct Policy(AgeIndex);
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
-        Policy(Aged::new(spec, table, true))
+        Policy(AgeIndex::new(spec, table, true))
     }
 }
 

@@ -11,7 +11,7 @@
 //! Index: see `aged`; an invalidation is one `min`, or a move to the last slot with `age = "invalidation"`.
 
 use super::VictimPolicy;
-use super::aged::{AGE, Aged};
+use super::aged::{AGE, AgeIndex};
 use crate::ftl::blocks::BlockTable;
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;
@@ -28,11 +28,11 @@ pub const INFO: PolicyInfo = PolicyInfo {
 };
 
 /// Index of the cost-benefit policy.
-pub struct Policy(Aged);
+pub struct Policy(AgeIndex);
 
 impl Policy {
     pub(super) fn build(spec: &PolicySpec, table: &BlockTable) -> Policy {
-        Policy(Aged::new(spec, table, false))
+        Policy(AgeIndex::new(spec, table, false))
     }
 }
 

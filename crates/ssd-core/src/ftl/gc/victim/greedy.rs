@@ -13,7 +13,7 @@
 //! for each group that has one.
 
 use super::VictimPolicy;
-use super::groups::Least;
+use super::groups::GroupMinima;
 use crate::ftl::blocks::{BlockState, BlockTable};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::rng::Stream;
@@ -43,7 +43,7 @@ enum Ties {
 
 /// Index of the greedy policy.
 pub struct Policy {
-    least: Least,
+    least: GroupMinima,
     ties: Ties,
 }
 
@@ -57,7 +57,7 @@ impl Policy {
                 Ties::Random
             }
         };
-        Policy { least: Least::new(table), ties }
+        Policy { least: GroupMinima::new(table), ties }
     }
 }
 

@@ -15,7 +15,7 @@ const GROUP: u32 = 64;
 
 /// The member with the fewest valid pages, by the minimum of each group. The caller owns the array that defines
 /// membership (`member[block] == yes`).
-pub(super) struct Least {
+pub(super) struct GroupMinima {
     per_pool: u32,
     /// All groups have the same size, so the number of a block alone determines its group.
     aligned: bool,
@@ -23,12 +23,12 @@ pub(super) struct Least {
     least: Vec<u16>,
 }
 
-impl Least {
-    pub(super) fn new(table: &BlockTable) -> Least {
+impl GroupMinima {
+    pub(super) fn new(table: &BlockTable) -> GroupMinima {
         assert!(table.pages_per_block < NONE, "valid counts need one value for \"no block\"");
         let per_pool = table.blocks_per_pool().div_ceil(GROUP);
         let aligned = table.blocks_per_pool().is_multiple_of(GROUP);
-        Least { per_pool, aligned, least: vec![NONE; (per_pool * table.pools()) as usize] }
+        GroupMinima { per_pool, aligned, least: vec![NONE; (per_pool * table.pools()) as usize] }
     }
 
     /// Build from the table and the membership.

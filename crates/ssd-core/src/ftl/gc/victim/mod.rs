@@ -11,7 +11,7 @@ mod memory;
 mod queue;
 
 use crate::ftl::blocks::BlockTable;
-use crate::ftl::separation::{Among, ClassBlocks};
+use crate::ftl::separation::{ClassBlocks, VictimScope};
 use crate::plug::PolicySpec;
 use crate::rng::Stream;
 use crate::units::{BlockId, PoolId};
@@ -65,7 +65,7 @@ crate::plugs! {
         /// can tell them apart.
         fn select_among(
             &mut self,
-            among: Among,
+            among: VictimScope,
             pool: PoolId,
             table: &BlockTable,
             clock: u64,

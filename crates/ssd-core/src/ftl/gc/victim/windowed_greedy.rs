@@ -8,7 +8,7 @@
 //! window. An invalidation is one `min`; a leave moves one block into the window.
 
 use super::VictimPolicy;
-use super::groups::Least;
+use super::groups::GroupMinima;
 use super::queue::Queue;
 use crate::ftl::blocks::BlockTable;
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
@@ -35,7 +35,7 @@ pub struct Policy {
     /// Every sealed block; the first ones form the window.
     sealed: Queue,
     inside: Vec<bool>,
-    least: Least,
+    least: GroupMinima,
     /// For each pool, the number of blocks in the window and the last of them.
     count: Vec<u32>,
     last: Vec<Option<BlockId>>,
@@ -51,7 +51,7 @@ impl Policy {
         Policy {
             sealed: Queue::new(table),
             inside: vec![false; table.len()],
-            least: Least::new(table),
+            least: GroupMinima::new(table),
             count: vec![0; table.pools() as usize],
             last: vec![None; table.pools() as usize],
             size: size.max(1) as u32,

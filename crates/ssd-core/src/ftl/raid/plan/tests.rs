@@ -10,8 +10,8 @@ fn changes(of: &[Option<Change>]) -> Changes {
 }
 
 /// Every page of a group of `n` and its parity holds data.
-fn full(n: usize) -> Before {
-    Before { mapped: (2 << n) - 1, kept: 0 }
+fn full(n: usize) -> GroupState {
+    GroupState { mapped: (2 << n) - 1, kept: 0 }
 }
 
 fn of(list: &[Option<Change>]) -> Plan {
@@ -61,7 +61,7 @@ fn a_group_of_two_is_a_mirror() {
 fn what_was_never_written_or_is_kept_is_not_read() {
     let change = changes(&first(1, 4));
     let fewest = |mapped, kept| {
-        let plan = Plan::new(ParityUpdate::Fewest, 4, change, Before { mapped, kept });
+        let plan = Plan::new(ParityUpdate::Fewest, 4, change, GroupState { mapped, kept });
         (plan.method, plan.reads, plan.sources)
     };
     assert_eq!(fewest(0, 0), (Method::Full, 0, 0));
@@ -79,7 +79,7 @@ fn the_rest_of_a_page_written_in_part_is_read_whatever_the_method() {
     assert_eq!((plan.method, plan.reads, plan.sources), (Method::Reconstruct, 0b1001, 0b1000));
     let full = of(&[part, whole]);
     assert_eq!((full.method, full.reads, full.sources), (Method::Full, 1, 0));
-    let none = Before { mapped: 0b110, kept: 0 };
+    let none = GroupState { mapped: 0b110, kept: 0 };
     let new = Plan::new(ParityUpdate::Fewest, 2, changes(&[part, whole]), none);
     assert_eq!(new.reads, 0, "there is no rest");
 }

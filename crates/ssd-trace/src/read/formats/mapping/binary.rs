@@ -22,8 +22,8 @@ fn number(record: &[u8], place: &Place, expected: &'static str) -> Result<(u64, 
 /// Reads one record.
 pub(crate) fn parse(mapping: &Mapping, units: Units, record: &[u8]) -> Result<Line, Reject> {
     let (op, flags) = match &mapping.op {
-        Operation::Always(op) => (*op, 0),
-        Operation::Of(place) => {
+        Operation::Constant(op) => (*op, 0),
+        Operation::Column(place) => {
             let (value, at) = number(record, place, "the operation")?;
             match mapping.words.meaning(value.to_string().as_bytes()) {
                 Some(Meaning::Request(op, flags)) => (op, flags),
@@ -59,8 +59,8 @@ pub(crate) fn parse(mapping: &Mapping, units: Units, record: &[u8]) -> Result<Li
     }
     let (start, start_at) = number(record, &mapping.offset.place, "the offset")?;
     let (length, length_at) = match &mapping.size {
-        Size::Always(bytes) => (*bytes, start_at),
-        Size::Of(column) => number(record, &column.place, "the size")?,
+        Size::Constant(bytes) => (*bytes, start_at),
+        Size::Column(column) => number(record, &column.place, "the size")?,
     };
     request(
         mapping,

@@ -6,7 +6,7 @@ use crate::read::formats::{Format, FormatInfo, Line, ReadAs, Reject, TimeRule};
 use std::marker::PhantomData;
 
 /// Properties of such a format.
-pub trait Known {
+pub trait KnownFormat {
     /// Its description.
     const INFO: &'static FormatInfo;
     /// Its mapping, in the notation of `--columns`.
@@ -35,7 +35,7 @@ pub struct Mapped<K> {
     format: PhantomData<K>,
 }
 
-impl<K: Known> Mapped<K> {
+impl<K: KnownFormat> Mapped<K> {
     fn with(time_ns: Option<u64>) -> Mapped<K> {
         let mut mapping = Mapping::parse(K::COLUMNS).expect("a constant");
         if let (TimeRule::Varies(_), Some(stated_ns), Some(column)) =
@@ -50,13 +50,13 @@ impl<K: Known> Mapped<K> {
     }
 }
 
-impl<K: Known> Default for Mapped<K> {
+impl<K: KnownFormat> Default for Mapped<K> {
     fn default() -> Mapped<K> {
         Mapped::with(None)
     }
 }
 
-impl<K: Known> Format for Mapped<K> {
+impl<K: KnownFormat> Format for Mapped<K> {
     const INFO: &'static FormatInfo = K::INFO;
 
     fn new(read_as: &ReadAs) -> Mapped<K> {

@@ -168,8 +168,8 @@ impl Table {
     fn resolved(&self, names: &[Vec<u8>]) -> Option<Columns> {
         let spare = self.spare.and_then(|spare| names.iter().position(|name| is_name(name, spare)));
         let number = |place: &Place| match place {
-            Place::At(number) if *number > 0 => Some(number - 1),
-            Place::At(number) => Some(*number),
+            Place::Numbered(number) if *number > 0 => Some(number - 1),
+            Place::Numbered(number) => Some(*number),
             Place::Named(name) => {
                 let [at] = columns_named(names, name)[..] else { return None };
                 let is_after_spare =
@@ -188,13 +188,13 @@ impl Table {
         Some(Columns {
             time: optional(time.as_ref().map(|column| &column.place))?,
             op: optional(match op {
-                Operation::Of(place) => Some(place),
-                Operation::Always(_) => None,
+                Operation::Column(place) => Some(place),
+                Operation::Constant(_) => None,
             })?,
             offset: number(&offset.place)?,
             size: optional(match size {
-                Size::Of(column) => Some(&column.place),
-                Size::Always(_) => None,
+                Size::Column(column) => Some(&column.place),
+                Size::Constant(_) => None,
             })?,
             volume: optional(volume.as_ref())?,
             event: optional(event.as_ref().map(|(place, _)| place))?,
@@ -292,8 +292,8 @@ impl Table {
                     None => return Err(unknown_op(word, start)),
                 }
             }
-            (None, Operation::Always(op)) => (*op, 0),
-            (None, Operation::Of(_)) => unreachable!("its column is resolved"),
+            (None, Operation::Constant(op)) => (*op, 0),
+            (None, Operation::Column(_)) => unreachable!("its column is resolved"),
         };
         let at_ns = self.time(line, columns.time)?;
         let volume = columns.volume.map_or(Ok(0), |at| self.volume(line, at))?;
@@ -339,11 +339,11 @@ impl Table {
             "the offset, a whole number",
         )?;
         let (length, length_at) = match (columns.size, &self.mapping.size) {
-            (Some(at), Size::Of(Column { unit, .. })) => {
+            (Some(at), Size::Column(Column { unit, .. })) => {
                 integer(at, *unit, "the size", "the size, a whole number")?
             }
-            (_, Size::Always(bytes)) => (*bytes, start_at),
-            (None, Size::Of(_)) => unreachable!("its column is resolved"),
+            (_, Size::Constant(bytes)) => (*bytes, start_at),
+            (None, Size::Column(_)) => unreachable!("its column is resolved"),
         };
         Ok(Range { start, length, start_at, length_at })
     }
@@ -414,8 +414,8 @@ pub(super) fn request(
     range: Range,
 ) -> Result<Line, Reject> {
     let unit_of_size = match &mapping.size {
-        Size::Of(column) => column.unit.unwrap_or(units.bytes),
-        Size::Always(_) => 1,
+        Size::Column(column) => column.unit.unwrap_or(units.bytes),
+        Size::Constant(_) => 1,
     };
     let unit_of_offset = mapping.offset.unit.unwrap_or(units.bytes);
     let start = sectors(range.start, unit_of_offset, range.start_at, "an offset")?;

@@ -204,7 +204,7 @@ fn place_of(key: &str, text: &str) -> Result<Place, String> {
         return if number == 0 || number.unsigned_abs() > 1000 {
             Err(format!("{key}={text}: columns are numbered from 1, or backwards from -1"))
         } else {
-            Ok(Place::At(number))
+            Ok(Place::Numbered(number))
         };
     }
     let name =
@@ -224,15 +224,15 @@ impl Mapping {
         let parts = Parts::of(text)?;
         let missing = |key: &str| format!("{key} is missing; give it, as in {EXAMPLE}");
         let op = match parts.get("op").ok_or_else(|| missing("op"))? {
-            "read" => Operation::Always(Op::Read),
-            "write" => Operation::Always(Op::Write),
-            "discard" => Operation::Always(Op::Trim),
-            column => Operation::Of(place_of("op", column)?),
+            "read" => Operation::Constant(Op::Read),
+            "write" => Operation::Constant(Op::Write),
+            "discard" => Operation::Constant(Op::Trim),
+            column => Operation::Column(place_of("op", column)?),
         };
         let constant = parts.get("size").filter(|text| text.parse::<i64>().is_err());
         let size = match constant.and_then(size_of) {
-            Some(bytes) => Size::Always(bytes),
-            None => Size::Of(parts.column("size", size_unit)?.ok_or_else(|| missing("size"))?),
+            Some(bytes) => Size::Constant(bytes),
+            None => Size::Column(parts.column("size", size_unit)?.ok_or_else(|| missing("size"))?),
         };
         let event = match parts.get("event").map(|text| text.rsplit_once(':').ok_or(text)) {
             None => None,
@@ -295,7 +295,9 @@ impl Mapping {
 
     /// Returns its text with the time in the previous column, without a unit; `None` if its column has no number.
     pub(crate) fn with_time_before(&self) -> Option<String> {
-        let Some(Column { place: Place::At(column @ 2..), .. }) = &self.time else { return None };
+        let Some(Column { place: Place::Numbered(column @ 2..), .. }) = &self.time else {
+            return None;
+        };
         Some(format!("time={},{}", column - 1, self.text_without(&["time"])))
     }
 
@@ -330,11 +332,11 @@ impl Mapping {
     pub(crate) fn places(&self) -> Vec<(&'static str, &Place)> {
         let mut places = Vec::new();
         places.extend(self.time.as_ref().map(|column| ("time", &column.place)));
-        if let Operation::Of(place) = &self.op {
+        if let Operation::Column(place) = &self.op {
             places.push(("op", place));
         }
         places.push(("offset", &self.offset.place));
-        if let Size::Of(column) = &self.size {
+        if let Size::Column(column) = &self.size {
             places.push(("size", &column.place));
         }
         places.extend(self.volume.as_ref().map(|place| ("volume", place)));
@@ -374,7 +376,7 @@ impl Mapping {
             let (key, column) = part.split_once('=').unwrap_or((part, ""));
             let unit = units.iter().find(|(field, _)| *field == key.trim());
             match unit {
-                Some((field, unit)) if *field != "size" || matches!(self.size, Size::Of(_)) => {
+                Some((field, unit)) if *field != "size" || matches!(self.size, Size::Column(_)) => {
                     let place = match column.rsplit_once(':') {
                         Some((place, _)) if !column.ends_with('"') => place,
                         _ => column,
@@ -439,13 +441,13 @@ impl Mapping {
                         "{key} is a field of a binary record; set the length of the record, such as record=24"
                     ));
                 }
-                (Place::At(_) | Place::Named(_), Some(_)) => {
+                (Place::Numbered(_) | Place::Named(_), Some(_)) => {
                     return Err(format!("{key} needs a type and an offset, such as {key}=u64@8"));
                 }
                 _ => {}
             }
         }
-        if let Operation::Always(_) = self.op
+        if let Operation::Constant(_) = self.op
             && self.words != Words::default()
         {
             return Err(

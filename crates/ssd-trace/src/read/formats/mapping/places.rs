@@ -7,7 +7,7 @@ use ssd_core::host::request::Op;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// The column of this number, from 1; from the end if negative.
-    At(i32),
+    Numbered(i32),
     /// The column with this name.
     Named(String),
     /// A number in a binary record.
@@ -19,7 +19,7 @@ impl Place {
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Place::Named(name) => Some(name),
-            Place::At(_) | Place::Bytes(..) => None,
+            Place::Numbered(_) | Place::Bytes(..) => None,
         }
     }
 }
@@ -34,24 +34,24 @@ pub(crate) struct Column {
 /// Source of the operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
-    Of(Place),
-    Always(Op),
+    Column(Place),
+    Constant(Op),
 }
 
 /// Source of the length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Size {
-    Of(Column),
+    Column(Column),
     /// Bytes.
-    Always(u64),
+    Constant(u64),
 }
 
 impl Size {
     /// Returns the bytes of the unit of its column; `None` if no unit is stated.
     pub(crate) fn unit(&self) -> Option<u64> {
         match self {
-            Size::Of(column) => column.unit,
-            Size::Always(_) => None,
+            Size::Column(column) => column.unit,
+            Size::Constant(_) => None,
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Hot {
 
 /// Pages of a volume.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedPages {
     pub(crate) touched: u64,
     pub(crate) written: u64,
 }
@@ -41,10 +41,10 @@ pub(crate) struct Touched {
 /// Pages by their history.
 #[derive(Clone, Default)]
 pub(crate) struct Survey {
-    touched: Touched,
+    touched: TouchedPages,
     read: u64,
     sectors_written: u64,
-    pub(crate) volumes: BTreeMap<u16, Touched>,
+    pub(crate) volumes: BTreeMap<u16, TouchedPages>,
     /// Written pages by the number of their writes.
     by_writes: BTreeMap<u64, u64>,
 }
@@ -69,8 +69,10 @@ impl Pages {
                 }
             }
             let volume = survey.volumes.entry(volume).or_default();
-            *volume =
-                Touched { touched: volume.touched + touched, written: volume.written + written };
+            *volume = TouchedPages {
+                touched: volume.touched + touched,
+                written: volume.written + written,
+            };
             survey.touched.touched += touched;
             survey.touched.written += written;
             survey.read += read;

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.errors import OutputError
-from ssdlab.running.kept import Kept, tell
+from ssdlab.running.kept import CachingRunner, tell
 from ssdlab.running.on import runner_of
 from ssdlab.running.runner import Runner
 from ssdlab.store.store import Store
@@ -19,7 +19,7 @@ VARIABLE = "SSDLAB_STORE"
 
 
 @dataclass(frozen=True)
-class Making:
+class Execution:
     """How runs are executed, and where their results go: the arguments that all verbs share."""
 
     on: str | None = None
@@ -50,7 +50,7 @@ class Making:
                 yield inner
                 return
             store = location if isinstance(location, Store) else Store(location)
-            runner = Kept(inner, store)
+            runner = CachingRunner(inner, store)
             try:
                 yield runner
             finally:
