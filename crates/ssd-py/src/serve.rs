@@ -84,12 +84,12 @@ pub(crate) fn served_why(
     report.map(|report| json(&report)).map_err(|error| raised(error, &mut bridge))
 }
 
-/// Serve the drive of a resolved configuration (JSON) until Ctrl-C. Returns the summary as JSON. `ready` is called with
-/// what has been recovered, as JSON, when clients may connect. When `asks` returns true, `hear` is called with the
-/// summary so far, as JSON. `unix` is the path of a Unix socket, `tcp` an address and a port. Without `scale` the scale
-/// follows the lateness. With `is_late_allowed` the clock continues when the server is behind; with `polls` the server
-/// polls shortly before an event. Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError` for what cannot
-/// be served, `OSError` for a file, `StuckError` for a drive that fails.
+/// Serve the drive of a resolved configuration (JSON) until Ctrl-C. Returns the summary as JSON. `ready` is called
+/// with what has been recovered, as JSON, when clients may connect. When `asks` returns true, `hear` is called with
+/// the summary so far, as JSON. `unix` is the path of a Unix socket, `tcp` an address and a port. Without `scale` the
+/// scale follows the lateness. With `is_late_allowed` the clock continues when the server is behind; with `polls` the
+/// server polls shortly before an event. Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError`
+/// for what cannot be served, `OSError` for a file, `StuckError` for a drive that fails.
 #[pyfunction]
 #[pyo3(signature = (
     config, name, *, unix, tcp, state, record, scale, is_late_allowed, polls, most_log, temporary, commit,

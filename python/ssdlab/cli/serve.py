@@ -89,6 +89,15 @@ LogLimit = Annotated[
     ),
 ]
 
+Record = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="DIR",
+        help="New folder for the requests, with which `ssdlab run DIR/run.toml` repeats the"
+        " session to the nanosecond.",
+    ),
+]
 Page = Annotated[
     bool,
     typer.Option(
@@ -122,15 +131,7 @@ def serve(
     behind: BehindOption = "stop",
     poll: Poll = False,
     log_limit: LogLimit = "256 MiB",
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            "--record",
-            metavar="DIR",
-            help="New folder for the requests, with which `ssdlab run DIR/run.toml` repeats the"
-            " session to the nanosecond.",
-        ),
-    ] = None,
+    record: Record = None,
     page: Page = False,
     sets: Sets = None,
     seed: Seed = None,
