@@ -31,6 +31,7 @@ from .inputs import (
 from .occupancy import Occupancy
 from .owners import Owners
 from .parity import Parity
+from .phases import Phases
 from .power import Power
 from .requests import Requests
 from .suspensions import Suspensions
@@ -68,6 +69,7 @@ class Operations:
             geometry, requests, findings, self.parity, self.failures, owners, self.history
         )
         self.crossing = Crossing(geometry, report, findings, power)
+        self.phases = Phases(geometry, report, requests, findings)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.erases_within = array("q", [0]) * geometry.all_blocks
         self.erases_touching = array("q", [0]) * geometry.all_blocks
@@ -167,6 +169,7 @@ class Operations:
         self._serve(op)
         self.occupancy.take(op)
         self.crossing.take(op)
+        self.phases.take(op)
         if op.cause == "metadata":
             if self.flash.cuts is not None:
                 self.flash.cuts.checkpoints.take(op)
@@ -258,6 +261,7 @@ class Operations:
         for mount in self.power.mounts:
             for op in mount.erases:
                 self._count_erase(op)
+        self.phases.finish()
         self.flash.finish(self.report)
         self.parity.finish(self.requests)
         if (

@@ -43,6 +43,10 @@ pub struct Times {
     pub controller_ns: u64,
     /// ECC decoding of a page read for the host.
     pub host_ecc_ns: u64,
+    /// Whether only the sectors that the host asks for cross the bus when it reads.
+    pub partial: bool,
+    /// Bus time of one page alone, and its sectors.
+    page: (u64, u64),
     /// Whose array phases reads of the host suspend.
     pub suspend: Suspend,
 }
@@ -76,7 +80,18 @@ impl Times {
             host_crosses,
             controller_ns: t.sram_ns,
             host_ecc_ns: config.controller.host_ecc_ns,
+            partial: t.partial,
+            page: (t.transfer_ns, u64::from(config.device.page_bytes / 512)),
             suspend: config.timing.suspend,
         }
+    }
+
+    /// Bus time of `sectors` of a page that the host reads, to the nearest nanosecond, SRAM included.
+    #[must_use]
+    pub fn part_bus_ns(&self, sectors: u64) -> u64 {
+        let (page_ns, page_sectors) = self.page;
+        debug_assert!((1..=page_sectors).contains(&sectors), "{sectors} sectors of a page");
+        let part_ns = (page_ns * sectors + page_sectors / 2) / page_sectors;
+        self.host_bus_ns - page_ns + part_ns
     }
 }

@@ -405,7 +405,11 @@ impl Ssd {
         }
         let (kind, cause) = (self.core.array.ops[slot].kind(), self.core.array.ops[slot].cause());
         self.core.ledger.measured.flash.reads[cause.at()] += 1;
-        let times = (self.core.array.times.read_ns, self.core.array.times.host_bus_ns);
+        let mut bus_ns = self.core.array.times.host_bus_ns;
+        if FULL && self.core.array.times.partial && kind == OpKind::HostRead {
+            bus_ns = self.core.part_bus_ns(slot);
+        }
+        let times = (self.core.array.times.read_ns, bus_ns);
         self.core.begin::<FULL>(unit, (slot, kind), times);
         true
     }

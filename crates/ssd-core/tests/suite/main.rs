@@ -20,6 +20,7 @@ mod midas;
 mod naive_ftl;
 mod oracle;
 mod paper_schemes;
+mod partial;
 mod policy_twins;
 mod power;
 mod power_limits;

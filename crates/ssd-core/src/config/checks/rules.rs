@@ -102,6 +102,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         ],
         multi_plane,
     ),
+    check(&["timing.partial", "timing.model"], partial_transfers),
     check(&["timing.suspend", "timing.model", "raid.fail"], suspension),
     check(&["gc.path", "alloc.pool"], copyback_pool),
     check(&["gc.blocking"], pages_of_a_block),
@@ -265,6 +266,12 @@ fn multi_plane(config: &Config) -> Option<String> {
         needs.push("device.planes_per_chip of at least 2");
     }
     (!needs.is_empty()).then(|| format!("multi-plane programs need {}", needs.join(" and ")))
+}
+
+fn partial_transfers(config: &Config) -> Option<String> {
+    (config.timing.partial && config.timing.model == TimingModel::Serial).then(|| {
+        "partial transfers need timing.model = \"pipelined\": in the serial model a page crosses as a whole".to_string()
+    })
 }
 
 fn suspension(config: &Config) -> Option<String> {

@@ -26,6 +26,10 @@ crate::config_table! {
             "Time of one page into or out of the controller's SRAM.";
         multi_plane: flag() => multi_plane: bool = false,
             "Program one page on every plane of a chip at once (pipelined model, busy unit chip).";
+        partial: flag() =>
+            #[serde(default, skip_serializing_if = "is_off")]
+            partial: bool = false,
+            "Of a page that the host reads, only the sectors that it asks for cross the bus (pipelined model).";
         suspend: word() => suspend: Suspend = Suspend::None,
             "Which array operations reads of the host interrupt (pipelined model).";
         suspend_time: time(MINUTE) => suspend_ns: u64 = 20_000,
@@ -36,6 +40,12 @@ crate::config_table! {
         suspend_limit: int(1, 1000) => suspend_limit: u32 = 10,
             "How often one operation is suspended at most.";
     }
+}
+
+// Newer than the first reports: a configuration that does not set it keeps its digest.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_off(flag: &bool) -> bool {
+    !flag
 }
 
 static TRANSFER: Special<Config> = Special {

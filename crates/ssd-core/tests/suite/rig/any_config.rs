@@ -207,6 +207,7 @@ fn reconcile(c: &mut Config) {
     }
     if c.timing.model == TimingModel::Serial && !c.timing.multi_plane {
         set_suspension(c, (Suspend::None, 0, 0, 1));
+        c.timing.partial = false;
     }
     if c.timing.multi_plane {
         (c.timing.model, c.interconnect.model) = (TimingModel::Pipelined, InterconnectModel::None);
@@ -255,9 +256,10 @@ fn capacity(c: &mut Config, spare: Spare, share: f64) {
 /// Any valid config with this much room.
 pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
     let share = prop_oneof![3 => Just(1.0), 1 => 0.3f64..1.0];
-    let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share, between(), suspension());
+    let flash = (suspension(), any::<bool>());
+    let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share, between(), flash);
     (geometry(spare), timing(), allocation(), collection(), rest)
-        .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share, between, suspension))| {
+        .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share, between, flash))| {
             let multi;
             (c.timing.model, c.timing.busy_unit, _, multi) = t;
             c.timing.multi_plane = multi && c.timing.busy_unit == BusyUnit::Chip;
@@ -269,7 +271,8 @@ pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
             (gc.reserve, gc.trigger, gc.victim, gc.amount) = (g.0, g.1, g.2, g.3);
             (gc.concurrency, gc.blocking, gc.window, gc.path) = (g.4, g.5, g.6, g.7);
             (c.sched.order, c.wear.dynamic, c.run.seed) = (order, dynamic, seed);
-            set_suspension(&mut c, suspension);
+            set_suspension(&mut c, flash.0);
+            c.timing.partial = flash.1;
             set_between(&mut c, between);
             reconcile(&mut c);
             capacity(&mut c, spare, share);
