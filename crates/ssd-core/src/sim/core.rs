@@ -138,11 +138,20 @@ impl Core {
             // It may suspend what runs there.
             self.array.ready.insert(self.ftl.geo.unit_of(plane).0);
         }
-        let Some(loads) = &mut self.loads else { return };
+        if self.loads.is_none() {
+            return;
+        }
         let program = queue == W_HOST;
-        let ns = if program { self.array.times.program_ns } else { self.array.times.read_ns };
+        let times = &self.array.times;
+        // A page that is not bound takes as long as pages do on average.
+        let ns = match if program { None } else { self.read_target(slot) } {
+            Some(page) => times.read_of::<true>(&self.ftl.geo, page),
+            None if program => times.program_ns,
+            None => times.read_ns,
+        };
         debug_assert!(plane.0 < self.ftl.geo.planes, "{slot:?} waits nowhere");
         let program = program && self.array.ops[slot].kind() == OpKind::GroupWrite;
+        let loads = self.loads.as_mut().expect("seen");
         loads.queued(plane, (self.array.now, ns), program);
         self.groups_due = true;
     }

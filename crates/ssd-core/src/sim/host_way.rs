@@ -37,13 +37,14 @@ impl Core {
     /// Array time of the retries of the read in `slot`, which is about to start.
     #[inline(never)]
     pub(crate) fn retries_ns(&mut self, slot: OpSlot) -> u64 {
+        let read_ns = self.read_ns::<true>(self.array.ops[slot].ppn);
         let op = &self.array.ops[slot];
         let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(op.ppn).at()];
         let errors = self.array.way.read_errors.as_mut().expect("the caller has checked");
         debug_assert!(op.kind().is_read(), "{:?} is repeated", op.kind());
         let retries = u64::from(errors.retries(erases));
         self.ledger.measured.flash.retries[op.cause().at()] += retries;
-        retries * errors.retry_ns()
+        retries * errors.retry_ns(read_ns)
     }
 }
 

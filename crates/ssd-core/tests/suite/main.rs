@@ -19,6 +19,7 @@ mod metamorphic;
 mod midas;
 mod naive_ftl;
 mod oracle;
+mod page_types;
 mod paper_schemes;
 mod partial;
 mod policy_twins;

@@ -1,6 +1,7 @@
 //! `[timing]`: flash and bus times.
 
 use super::prelude::*;
+use crate::config::text::parse::Node;
 
 crate::config_table! {
     "Flash and bus times."
@@ -10,9 +11,17 @@ crate::config_table! {
         busy_unit: word() => busy_unit: BusyUnit = BusyUnit::Chip,
             "What one operation occupies.";
         read: time(MINUTE) => read_ns: u64 = 75_000,
-            "Array read (tR).";
+            "Array read (tR). With `read_types` their mean, to the nearest nanosecond.";
+        read_types: special(READ_TYPES) =>
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            read_types: Vec<u64> = Vec::new(),
+            "Array read of a page of each type, as many as `device.bits`. Alternative to `read`.";
         program: time(MINUTE) => program_ns: u64 = 750_000,
-            "Array program (tPROG).";
+            "Array program (tPROG). With `program_types` their mean, to the nearest nanosecond.";
+        program_types: special(PROGRAM_TYPES) =>
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            program_types: Vec<u64> = Vec::new(),
+            "Array program of a page of each type, as many as `device.bits`. Alternative to `program`.";
         erase: time(MINUTE) => erase_ns: u64 = 3_800_000,
             "Block erase (tBERS).";
         transfer: special(TRANSFER) => transfer_ns: u64 = 0,
@@ -46,6 +55,49 @@ crate::config_table! {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_off(flag: &bool) -> bool {
     !flag
+}
+
+static READ_TYPES: Special<Config> = Special {
+    form: "list of times, each at most 60 s, or \"equal\"",
+    default: Some("equal: all `read`"),
+    read: |draft, errors, path, node| {
+        let set = times(node).map(|times| draft.config.timing.read_types = times);
+        report(errors, path, node, set);
+    },
+    show: |config| show_times(&config.timing.read_types),
+    text: false,
+    types: &["array", "string"],
+};
+
+static PROGRAM_TYPES: Special<Config> = Special {
+    form: "list of times, each at most 60 s, or \"equal\"",
+    default: Some("equal: all `program`"),
+    read: |draft, errors, path, node| {
+        let set = times(node).map(|times| draft.config.timing.program_types = times);
+        report(errors, path, node, set);
+    },
+    show: |config| show_times(&config.timing.program_types),
+    text: false,
+    types: &["array", "string"],
+};
+
+/// The times of the list at `node`, in nanoseconds.
+fn times(node: &Node) -> Result<Vec<u64>, String> {
+    match &node.literal {
+        Said::Text(word) if word == "equal" => Ok(Vec::new()),
+        Said::List(list) if !list.is_empty() => {
+            list.iter().map(|time| read::time(time, MINUTE)).collect()
+        }
+        _ => Err(format!(
+            "found {}; expected a list of times, one for each of device.bits, or \"equal\"",
+            node.describe()
+        )),
+    }
+}
+
+fn show_times(times: &[u64]) -> Option<String> {
+    let texts: Vec<String> = times.iter().map(|&ns| quoted(&show_time(ns))).collect();
+    (!times.is_empty()).then(|| format!("[{}]", texts.join(", ")))
 }
 
 static TRANSFER: Special<Config> = Special {

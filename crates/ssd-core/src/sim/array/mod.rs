@@ -346,7 +346,11 @@ impl Array {
     /// takes turns.
     pub(crate) fn is_plain(&self) -> bool {
         let times = &self.times;
-        let extras = times.serial || times.partial || self.multi_plane || self.activity.watched;
+        let extras = times.serial
+            || times.partial
+            || times.has_types()
+            || self.multi_plane
+            || self.activity.watched;
         let way = &self.way;
         let stations = way.slices.is_some() || way.page_buffers.is_some();
         let errors = way.read_errors.is_some() || way.page_errors.is_some();
