@@ -30,6 +30,7 @@ from .inputs import (
 )
 from .occupancy import Occupancy
 from .owners import Owners
+from .page_types import PageTypes
 from .parity import Parity
 from .phases import Phases
 from .power import Power
@@ -90,11 +91,11 @@ class Operations:
         """Programs of data of the host, those of the warm-up included."""
         self.copies_end: dict[str, array[int]] = {cause: array("q") for cause in COPIES}
         """When programs of copies ended."""
-        self.extra_read_ns: Counter[str] = Counter()
-        """How much longer than one read of the array whole reads took, by cause."""
+        self.types = PageTypes(report)
+        self.retries: Counter[str] = Counter()
+        """Retries of whole reads, by how much longer than one read of the array they took."""
         self.cut_reads: Counter[str] = Counter()
         """Reads of the array that a power cut ended, by cause."""
-        self.read_ns = report.whole("config.timing.read_ns", 0)
         self.copies_back = report.get("config.gc.path") == "copyback"
         self.last_read: dict[tuple[int, int, int], Op] = {}
         self.last_start = 0
@@ -162,7 +163,9 @@ class Operations:
                 if op.cut:
                     self.cut_reads[op.cause] += 1
                 else:
-                    self.extra_read_ns[op.cause] += op.array_end - op.array_start - self.read_ns
+                    extra = op.array_end - op.array_start - self.types.array_ns(op)
+                    retry = self.types.retry_ns(op)
+                    self.retries[op.cause] += extra // retry if retry else 0
         if self.flash.cuts is not None:
             self.flash.cuts.heed(op)
         self.history.take(op, time)

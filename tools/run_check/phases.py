@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from .inputs import OPS, REQUEST_KINDS, Findings, Geometry, Op, Report
+from .page_types import PageTypes
 from .requests import Requests
 
 SECTOR = 512
@@ -32,7 +32,8 @@ class Phases:
             name: report.whole(f"config.timing.{name}_ns", 0)
             for name in ("read", "program", "erase", "transfer", "sram")
         }
-        self.array_ns = {kind: timing[kind] for kind in ("read", "program", "erase")}
+        self.types = PageTypes(report)
+        self.erase_ns = timing["erase"]
         self.transfer, self.sram = timing["transfer"], timing["sram"]
         self.sectors = report.whole("config.device.page_bytes") // SECTOR
         self.partial = report.get("config.timing.partial") is True
@@ -40,10 +41,7 @@ class Phases:
         suspend = report.get("config.timing.suspend") or "none"
         self.suspended = ("program", "erase") if suspend == "both" else (suspend,)
         keys = ("retry_probability", "retry_growth")
-        self.retry_ns = 0
-        if any(report.number(f"config.controller.{key}") for key in keys):
-            factor = report.number("config.controller.retry_factor") or 1.0
-            self.retry_ns = math.floor(timing["read"] * factor + 0.5)
+        self.has_retries = any(report.number(f"config.controller.{key}") for key in keys)
         self.units: dict[Any, list[Op]] = {}
         """The operations that run together on a unit."""
 
@@ -84,10 +82,12 @@ class Phases:
         if first.kind in self.suspended:
             return
         in_array = first.array_end - first.array_start
-        expected = self.array_ns[first.kind]
+        expected = self.erase_ns
+        if first.kind != "erase":
+            expected = max(self.types.array_ns(op) for op in together)
         extra = in_array - expected
-        if first.kind == "read" and self.retry_ns:
-            extra %= self.retry_ns
+        if first.kind == "read" and self.has_retries and expected:
+            extra %= self.types.retry_ns(first) or 1
         if extra:
             self._differs(first, "array", [expected], in_array)
 

@@ -225,7 +225,7 @@ fn a_mount_reads_each_page_in_its_time() {
 }
 
 #[test]
-fn a_checkpoint_programs_and_a_mount_reads_its_pages_in_their_times() {
+fn a_checkpoint_programs_its_pages_in_their_times() {
     let mut c = tlc([1, 1, 1], 3);
     c.power.cut = PowerCut::OnRequest;
     c.power.checkpoint_bytes = 16 * 2048;
