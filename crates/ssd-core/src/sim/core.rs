@@ -143,10 +143,11 @@ impl Core {
         }
         let program = queue == W_HOST;
         let times = &self.array.times;
-        // A page that is not bound takes as long as pages do on average.
-        let ns = match if program { None } else { self.read_target(slot) } {
+        let on_flash = self.ftl.owners.committed(self.array.ops[slot].lpn);
+        // A page that is not known takes as long as pages do on average.
+        let ns = match on_flash {
+            _ if program => times.program_ns,
             Some(page) => times.read_of::<true>(&self.ftl.geo, page),
-            None if program => times.program_ns,
             None => times.read_ns,
         };
         debug_assert!(plane.0 < self.ftl.geo.planes, "{slot:?} waits nowhere");

@@ -37,7 +37,8 @@ impl Core {
     /// Array time of the retries of the read in `slot`, which is about to start.
     #[inline(never)]
     pub(crate) fn retries_ns(&mut self, slot: OpSlot) -> u64 {
-        let read_ns = self.read_ns::<true>(self.array.ops[slot].ppn);
+        let page = self.array.ops[slot].ppn;
+        let read_ns = self.array.times.read_of::<true>(&self.ftl.geo, page);
         let op = &self.array.ops[slot];
         let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(op.ppn).at()];
         let errors = self.array.way.read_errors.as_mut().expect("the caller has checked");

@@ -1,5 +1,5 @@
-//! Partial transfers: of a page that the host reads, only the sectors that it asks for cross the bus. Times by hand, and
-//! what crosses as a whole.
+//! Partial transfers: of a page that the host reads, only the sectors that it asks for cross the bus. Times by hand,
+//! and what crosses as a whole.
 
 use crate::rig::{alone, closed, device, finish, free_blocks, whole, with_pages};
 use ssd_core::config::{
