@@ -62,10 +62,13 @@ some operation holds the chip; `.channel[]`: the same of the logged bus interval
 interval, of the operations of the channel. There, without read retries and slices, an operation
 takes what `[timing]`, `[controller]` and `[interconnect]` of the resolved config say; `gc.path =
 "selective"` has two times for programs of copies, and the shorter one starts when the read of its
-page ends, where both are on one busy unit. `controller.traversals.<cause>`: reads and programs that
-start in the measured interval, of copies less `controller.pages_from_buffer`. Page slots are held
-from the start of a copy's read to the end of its program. What starts in the instant in which a
-measurement does, after a warm-up, may count or not.
+page ends, where both are on one busy unit. In the pipelined model, the bus and array phases of an
+operation are those of the resolved config, of its type of page, and of all pages programmed with
+it; with `timing.partial` any number of sectors of the first and the last page of a read may cross.
+`controller.traversals.<cause>`: reads and programs that start in the measured interval, of copies
+less `controller.pages_from_buffer`. Page slots are held from the start of a copy's read to the end
+of its program. What starts in the instant in which a measurement does, after a warm-up, may count
+or not.
 
 Whole reports (with `version`). A percentile is within 1/256 of the value of its rank, and null with
 fewer than ten values beyond. A row of the series at T is the state before anything at T happens,

@@ -96,6 +96,24 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
         {"host.link_rate": "60 MB/s"},
         {"host.link_rate": "90 MB/s", "host.link_duplex": "half"},
     ),
+    "types": (
+        {
+            "device.bits": 3,
+            "device.pages_per_block": 48,
+            "timing.read_types": ["56.5 us", "77.5 us", "106 us"],
+            "timing.program_types": ["820.5 us", "2225 us", "5734 us"],
+        },
+        {
+            "device.bits": 2,
+            "device.word_line": 8,
+            "device.pages_per_block": 32,
+            "timing.program_types": ["1300 us", "500 us"],
+        },
+    ),
+    "partial transfers": (
+        {"timing.partial": True},
+        {"timing.partial": True, "device.page_size": "16 KiB"},
+    ),
     "partial": ({"device.page_size": "16 KiB"},),
     "new": (
         {"precondition.fill": 0, "precondition.overwrite": 0, "workload.read": 0.1},

@@ -49,6 +49,17 @@ REDIRECT: dict[str, object] = {
     "gc.blocking": "plane",
     "workload.trim": 0,
 }
+PARTIAL: dict[str, object] = {
+    "timing.partial": True,
+    "device.page_size": "16 KiB",
+    "workload.requests": 2500,
+}
+TLC: dict[str, object] = {
+    "device.bits": 3,
+    "device.pages_per_block": 48,
+    "timing.read_types": ["56.5 us", "77.5 us", "106 us"],
+    "timing.program_types": ["820.5 us", "2225 us", "5734 us"],
+}
 COPIES: dict[str, object] = {
     "remap.mode": "share",
     "workload.copy": 0.4,
@@ -155,6 +166,21 @@ CASES: dict[str, dict[str, object]] = {
         "timing.suspend": "erase",
         "timing.suspend_time": "0 ns",
     },
+    "partial-transfers": PARTIAL,
+    "partial-transfers-of-a-buffer": {**BUFFER, **PARTIAL, "timing.suspend": "both"},
+    "partial-transfers-of-parity": {
+        **RAID,
+        **PARTIAL,
+        "raid.reads": "reconstruct-if-busy",
+        "workload.read": 0.6,
+    },
+    "types": TLC,
+    "types-of-planes": {**TLC, **MULTI, "timing.suspend": "both", "device.word_line": 6},
+    "types-of-superblocks": {**TLC, **SUPERBLOCK, "timing.partial": True},
+    "types-serial": {**TLC, **SERIAL},
+    "types-selective": {**TLC, **NOC},
+    "types-copied-back": {**TLC, "gc.path": "copyback", "controller.retry_probability": 0.2},
+    "types-of-parity": {**TLC, **REDIRECT, "device.pages_per_block": 24},
     "selective": NOC,
     "selective-planes": {**NOC, "timing.busy_unit": "plane", "gc.window": 4},
     "selective-device": {**NOC, "alloc.pool": "device", "alloc.placement": "round-robin"},

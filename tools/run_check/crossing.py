@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from .flash import COPIES
 from .inputs import OPS, REPORT, Findings, Geometry, Op, Report
+from .page_types import PageTypes
 from .power import Power
 
 WITH_HOST = ("host", "rmw", "parity", "remap", "reconstruct", "rebuild")
@@ -26,19 +27,18 @@ class Times:
     """What operations of the serial model take where a traversal always takes the same time."""
 
     def __init__(self, report: Report) -> None:
-        """Compute them from the resolved config."""
-        timing = {name: report.whole(f"config.timing.{name}_ns") for name in ("read", "program")}
+        """Compute them from the resolved config, without the array."""
+        self.types = PageTypes(report)
         self.erase = report.whole("config.timing.erase_ns")
         sram = report.whole("config.timing.sram_ns")
         bus = report.whole("config.timing.transfer_ns")
         crossing = self.traversal(report)
-        host = bus + 2 * sram + crossing * report.whole("config.controller.traversals_host", 0)
+        hosts = report.whole("config.controller.traversals_host", 0)
+        self.host = bus + 2 * sram + crossing * hosts
         selective = report.get("config.gc.path") == "selective"
         verdict = report.whole("config.controller.ecc_ns", 0) if selective else 0
-        self.local = timing["program"] + sram + bus
-        self.host = {kind: ns + host for kind, ns in timing.items()}
-        self.copy = {"read": timing["read"] + bus + sram + crossing + verdict}
-        self.copy["program"] = self.local + crossing
+        self.local = sram + bus
+        self.copy = {"read": self.local + crossing + verdict, "program": self.local + crossing}
 
     @staticmethod
     def traversal(report: Report) -> int:
@@ -56,11 +56,12 @@ class Times:
         """Return what `op` may take, ns."""
         if op.kind == "erase":
             return {self.erase}
+        array = self.types.array_ns(op)
         if op.cause == "metadata":
-            return {self.local}
-        if op.cause in COPIES:
-            return {self.copy[op.kind], self.local} if op.kind == "program" else {self.copy["read"]}
-        return {self.host[op.kind]}
+            return {array + self.local}
+        if op.cause in COPIES and op.kind == "program":
+            return {array + self.copy["program"], array + self.local}
+        return {array + (self.copy["read"] if op.cause in COPIES else self.host)}
 
 
 class Crossing:
@@ -118,11 +119,12 @@ class Crossing:
         times = self.times
         if self.path != "selective" or times is None or times.local == times.copy["program"]:
             return
-        if op.end - op.start != times.local:
+        if op.end - op.start != times.types.array_ns(op) + times.local:
             return
         self.local += op.start >= self.since
         if op.channel != read.channel:
-            expected = f"a program of {times.copy['program']} ns: it crosses to another channel"
+            ns = times.types.array_ns(op) + times.copy["program"]
+            expected = f"a program of {ns} ns: it crosses to another channel"
             self.findings.add("selective-path", f"{OPS}:{op.line}", expected, "a local one")
         elif unit == read.unit and op.start != read.end:
             expected = f"a start at {read.end}, when the verdict is known"

@@ -84,12 +84,10 @@ class FlashNumbers:
             return dict.fromkeys(CAUSES, (0, 0))
         if report.get("config.timing.model") == "serial":
             return {}
-        factor = report.number("config.controller.retry_factor") or 1.0
-        extra_ns = math.floor(report.whole("config.timing.read_ns") * factor + 0.5)
         limit = report.whole("config.controller.retry_limit")
         counts = {}
         for cause in CAUSES:
-            retries = self.operations.extra_read_ns[cause] // extra_ns if extra_ns else 0
+            retries = self.operations.retries[cause]
             counts[cause] = (retries, retries + limit * self.operations.cut_reads[cause])
         return counts
 

@@ -30,7 +30,9 @@ from .inputs import (
 )
 from .occupancy import Occupancy
 from .owners import Owners
+from .page_types import PageTypes
 from .parity import Parity
+from .phases import Phases
 from .power import Power
 from .requests import Requests
 from .suspensions import Suspensions
@@ -68,6 +70,7 @@ class Operations:
             geometry, requests, findings, self.parity, self.failures, owners, self.history
         )
         self.crossing = Crossing(geometry, report, findings, power)
+        self.phases = Phases(geometry, report, requests, findings)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.erases_within = array("q", [0]) * geometry.all_blocks
         self.erases_touching = array("q", [0]) * geometry.all_blocks
@@ -88,11 +91,11 @@ class Operations:
         """Programs of data of the host, those of the warm-up included."""
         self.copies_end: dict[str, array[int]] = {cause: array("q") for cause in COPIES}
         """When programs of copies ended."""
-        self.extra_read_ns: Counter[str] = Counter()
-        """How much longer than one read of the array whole reads took, by cause."""
+        self.types = PageTypes(report)
+        self.retries: Counter[str] = Counter()
+        """Retries of whole reads, by how much longer than one read of the array they took."""
         self.cut_reads: Counter[str] = Counter()
         """Reads of the array that a power cut ended, by cause."""
-        self.read_ns = report.whole("config.timing.read_ns", 0)
         self.copies_back = report.get("config.gc.path") == "copyback"
         self.last_read: dict[tuple[int, int, int], Op] = {}
         self.last_start = 0
@@ -160,13 +163,16 @@ class Operations:
                 if op.cut:
                     self.cut_reads[op.cause] += 1
                 else:
-                    self.extra_read_ns[op.cause] += op.array_end - op.array_start - self.read_ns
+                    extra = op.array_end - op.array_start - self.types.array_ns(op)
+                    retry = self.types.retry_ns(op)
+                    self.retries[op.cause] += extra // retry if retry else 0
         if self.flash.cuts is not None:
             self.flash.cuts.heed(op)
         self.history.take(op, time)
         self._serve(op)
         self.occupancy.take(op)
         self.crossing.take(op)
+        self.phases.take(op)
         if op.cause == "metadata":
             if self.flash.cuts is not None:
                 self.flash.cuts.checkpoints.take(op)
@@ -258,6 +264,7 @@ class Operations:
         for mount in self.power.mounts:
             for op in mount.erases:
                 self._count_erase(op)
+        self.phases.finish()
         self.flash.finish(self.report)
         self.parity.finish(self.requests)
         if (

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .inputs import OPS, Findings, Op, Report
+from .page_types import PageTypes
 from .requests import Requests
 
 ALLOWED = {
@@ -50,10 +51,8 @@ class Suspensions:
         self.suspend_ns = report.whole("config.timing.suspend_ns", 0)
         self.resume_ns = report.whole("config.timing.resume_ns", 0)
         self.limit = report.whole("config.timing.suspend_limit", 0)
-        self.array_ns = {
-            "program": report.whole("config.timing.program_ns", 0),
-            "erase": report.whole("config.timing.erase_ns", 0),
-        }
+        self.types = PageTypes(report)
+        self.erase_ns = report.whole("config.timing.erase_ns", 0)
         self.units: dict[Any, SuspendedOp] = {}
         self.counts: Counter[str] = Counter()
         """Suspensions in the measurement, by the cause of the operation."""
@@ -126,18 +125,25 @@ class Suspensions:
                 return
         duration = first.array_end - start
         inside_ns = sum(group[-1].end - group[0].start for group in groups)
-        expected_ns = self.array_ns[first.kind] + inside_ns + len(groups) * overhead
+        array_ns = self._array_ns(outer)
+        expected_ns = array_ns + inside_ns + len(groups) * overhead
         empty = max(0, duration - expected_ns) // overhead if overhead else 0
         self._count(outer, empty, empty if first.start <= self.measured_from > 0 else 0)
         if duration != expected_ns + empty * overhead:
             self.findings.add("suspension", place, f"{expected_ns} ns of the array", duration)
-        remaining_ns = self.array_ns[first.kind] - sum(work_times)
+        remaining_ns = array_ns - sum(work_times)
         if groups and overhead and not empty and remaining_ns <= self.suspend_ns:
             expected = f"more than {self.suspend_ns} ns left when it is suspended"
             self.findings.add("suspension", place, expected, remaining_ns)
         if len(groups) + empty > self.limit:
             message = f"at most {self.limit} suspensions"
             self.findings.add("suspension", place, message, len(groups) + empty)
+
+    def _array_ns(self, outer: Suspended) -> int:
+        """Return how long the array works: for pages together, as for the slowest."""
+        if outer.ops[0].kind == "erase":
+            return self.erase_ns
+        return max(self.types.array_ns(op) for op in outer.ops)
 
     def _may_wait(self, outer: SuspendedOp, time: int) -> bool:
         """Tell whether a read may have suspended an operation at `time` and be gone."""

@@ -12,7 +12,7 @@ use super::tables::{Config, is_folder_name};
 use super::terms::{self, Term};
 use super::text::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
 use super::text::parse::{self, Node, RawValue};
-use super::text::quantity::by_letter;
+use super::text::quantity::{by_letter, show_time};
 use std::collections::BTreeMap;
 
 /// All input to a run; each part overrides the one before it.
@@ -286,10 +286,44 @@ fn find_key<T: Composed>(name: &str) -> Option<&'static str> {
     AnyKey::<T>::all().find(|key| key.name() == name).map(AnyKey::path)
 }
 
+/// The time of a page of an unknown type is the mean of the types. Of `read` and `read_types` the one set in the later
+/// layer counts, as of `program` and `program_types`.
+fn settle_types(config: &mut Config, pending: &Pending, errors: &mut Errors) {
+    let t = &mut config.timing;
+    for (key, types_key, ns, types) in [
+        ("timing.read", "timing.read_types", &mut t.read_ns, &mut t.read_types),
+        ("timing.program", "timing.program_types", &mut t.program_ns, &mut t.program_types),
+    ] {
+        if pending.is_later(key, types_key)
+            || pending.is_later("device.bits", types_key) && config.device.bits == 1
+        {
+            types.clear();
+        }
+        if types.is_empty() {
+            continue;
+        }
+        let n = types.len() as u64;
+        let mean = (types.iter().sum::<u64>() + n / 2) / n;
+        if let Some(place) = pending.set_beside(key, types_key)
+            && *ns != mean
+        {
+            let message = format!(
+                "found {}, but the mean of {types_key} is {}: keep one of them",
+                show_time(*ns),
+                show_time(mean)
+            );
+            errors.add(place, key, message);
+        }
+        *ns = mean;
+    }
+}
+
 /// What follows from several keys; then the cross checks.
 fn finish<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors) {
     let Draft { config, pending } = draft.kernel();
     config.timing.transfer_ns = pending.transfer.of_page(config.device.page_bytes);
+    config.device.word_line = pending.word_line.unwrap_or(config.device.bits);
+    settle_types(config, pending, errors);
     // A capacity that does not fit is reported by the checks: 0 or more than any device has.
     let pages = pending
         .capacity

@@ -76,6 +76,7 @@ presets! {
     "drive:micron-7450-pro-960" is "micron-7450-pro-960",
     "drive:samsung-pm9a3" is "samsung-pm9a3",
     "drive:solidigm-p5520-1.92t" is "solidigm-p5520-1.92t",
+    "femu-tlc",
     "greedy-8ch",
     "invalidation-rate",
     "invalidation-rate-bbgc",

@@ -15,6 +15,7 @@ use super::space::Ground;
 use super::wear::Wear;
 use crate::config::Config;
 use crate::nand::nvram::Record;
+use crate::nand::timing::MOST_TYPES;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use image::Image;
 use scan::NewestPages;
@@ -63,13 +64,17 @@ pub enum MountFailure {
     NoBlock(PoolId),
 }
 
+/// Pages of each type that are read.
+pub type PagesRead = [u64; MOST_TYPES];
+
 /// What a mount has read and found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MountFindings {
-    /// Pages whose out-of-band data were read, by plane.
-    pub scanned: Vec<u64>,
-    /// Pages of the checkpoint whose out-of-band data were compared with those of newer pages or records, by plane.
-    pub compared: Vec<u64>,
+    /// Pages whose out-of-band data were read, by plane and type.
+    pub scanned: Vec<PagesRead>,
+    /// Pages of the checkpoint whose out-of-band data were compared with those of newer pages or records, by plane and
+    /// type.
+    pub compared: Vec<PagesRead>,
     /// Flash blocks erased, by plane: their erase had been interrupted, or their pool had no other erased block.
     pub erased: Vec<u64>,
     /// These flash blocks, in order.
@@ -140,11 +145,11 @@ impl Ftl {
         assert_eq!(self.landed, 0, "updates of parity groups have not been lost");
         assert!(self.flash.keeps_contents(), "pages carry no admission numbers");
         let planes = self.geo.planes as usize;
-        let zero = || vec![0u64; planes];
+        let zero = || vec![[0u64; MOST_TYPES]; planes];
         let mut findings = MountFindings {
             scanned: zero(),
             compared: zero(),
-            erased: zero(),
+            erased: vec![0; planes],
             ..MountFindings::default()
         };
         self.count_scan(image, &mut findings);

@@ -53,6 +53,11 @@ pub struct Geometry {
     pub logical_pages: u32,
     /// Binary logarithm of the sectors of a page.
     pub sector_shift: u32,
+    /// Types of pages.
+    types: u32,
+    by_word_line: Divisor,
+    /// Divides pages of a word line by those of a type.
+    by_type: Divisor,
     by_pages_per_block: Divisor,
     by_members: Divisor,
     by_plane_blocks: Divisor,
@@ -106,6 +111,9 @@ impl Geometry {
             user_pages: d.user_pages,
             logical_pages,
             sector_shift: (d.page_bytes / 512).trailing_zeros(),
+            types: d.bits,
+            by_word_line: Divisor::new(d.word_line),
+            by_type: Divisor::new((d.word_line / d.bits).max(1)),
             by_pages_per_block: Divisor::new(pages_per_block),
             by_members: Divisor::new(members),
             by_plane_blocks: Divisor::new(d.blocks_per_plane),
@@ -154,6 +162,23 @@ impl Geometry {
         }
         let member = plane.0 % self.members;
         Ppn(block.0 * self.pages_per_block + page * self.members + member)
+    }
+
+    /// Type of a page, counted from 0.
+    #[inline(always)]
+    #[must_use]
+    pub fn type_of(&self, ppn: Ppn) -> usize {
+        let page = self.split(ppn).1;
+        self.type_in_block(if self.members == 1 { page } else { self.by_members.div(page) })
+    }
+
+    /// Type of page `page` of a flash block.
+    #[inline(always)]
+    #[must_use]
+    pub fn type_in_block(&self, page: u32) -> usize {
+        let kind = self.by_type.div(self.by_word_line.div_rem(page).1);
+        debug_assert!(kind < self.types, "page {page} is of type {kind}");
+        kind as usize
     }
 
     /// Plane of a page.

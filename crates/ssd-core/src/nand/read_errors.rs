@@ -14,7 +14,7 @@ pub(crate) struct ReadErrors {
     probability: f64,
     growth: f64,
     limit: u32,
-    retry_ns: u64,
+    factor: f64,
     stream: Stream,
 }
 
@@ -30,7 +30,7 @@ impl ReadErrors {
             probability: c.retry_probability,
             growth: c.retry_growth,
             limit: c.retry_limit,
-            retry_ns: (config.timing.read_ns as f64 * c.retry_factor).round() as u64,
+            factor: c.retry_factor,
             stream: Stream::new(config.run.seed, "read retries"),
         })
     }
@@ -46,9 +46,9 @@ impl ReadErrors {
         retries
     }
 
-    /// Array time of a retry, nanoseconds.
-    pub(crate) fn retry_ns(&self) -> u64 {
-        self.retry_ns
+    /// Array time of a retry of a read that takes `read_ns`, nanoseconds.
+    pub(crate) fn retry_ns(&self, read_ns: u64) -> u64 {
+        (read_ns as f64 * self.factor).round() as u64
     }
 }
 

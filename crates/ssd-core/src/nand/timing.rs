@@ -1,7 +1,19 @@
 //! How long each operation takes, from `[timing]`.
 
+use super::geometry::Geometry;
 use super::interconnect::formula_ns;
 use crate::config::{Config, GcPath, InterconnectModel, Suspend, TimingModel};
+use crate::units::Ppn;
+
+/// The most types of pages: bits of a cell.
+pub const MOST_TYPES: usize = 4;
+
+/// Array times of the pages of each type.
+#[derive(Clone, Copy, Debug)]
+struct Types {
+    read_ns: [u64; MOST_TYPES],
+    program_ns: [u64; MOST_TYPES],
+}
 
 /// Phases of operations in nanoseconds.
 ///
@@ -16,10 +28,12 @@ use crate::config::{Config, GcPath, InterconnectModel, Suspend, TimingModel};
 pub struct Times {
     /// The model.
     pub serial: bool,
-    /// Array read.
+    /// Array read of a page of an unknown type: the mean of the types.
     pub read_ns: u64,
-    /// Array program.
+    /// Array program, likewise.
     pub program_ns: u64,
+    /// Of each type, if they differ.
+    types: Option<Types>,
     /// Array erase.
     pub erase_ns: u64,
     /// Command cycles on the bus (0 in the serial model).
@@ -43,6 +57,10 @@ pub struct Times {
     pub controller_ns: u64,
     /// ECC decoding of a page read for the host.
     pub host_ecc_ns: u64,
+    /// Whether only the sectors that the host asks for cross the bus when it reads.
+    pub partial: bool,
+    /// Bus time of one page alone, and its sectors.
+    page: (u64, u64),
     /// Whose array phases reads of the host suspend.
     pub suspend: Suspend,
 }
@@ -61,6 +79,7 @@ impl Times {
             serial: t.model == TimingModel::Serial,
             read_ns: t.read_ns,
             program_ns: t.program_ns,
+            types: Types::new(config),
             erase_ns: t.erase_ns,
             command_ns: if t.model == TimingModel::Serial { 0 } else { t.command_ns },
             host_bus_ns: t.transfer_ns
@@ -76,7 +95,83 @@ impl Times {
             host_crosses,
             controller_ns: t.sram_ns,
             host_ecc_ns: config.controller.host_ecc_ns,
+            partial: t.partial,
+            page: (t.transfer_ns, u64::from(config.device.page_bytes / 512)),
             suspend: config.timing.suspend,
         }
+    }
+
+    /// Whether pages of different types take different times.
+    #[must_use]
+    pub fn has_types(&self) -> bool {
+        self.types.is_some()
+    }
+
+    /// Array read of `page`. Without `FULL` all pages take the same time.
+    #[inline(always)]
+    #[must_use]
+    pub fn read_of<const FULL: bool>(&self, geo: &Geometry, page: Ppn) -> u64 {
+        match &self.types {
+            Some(types) if FULL => types.read_ns[geo.type_of(page)],
+            _ => self.read_ns,
+        }
+    }
+
+    /// Array program of `page`, likewise.
+    #[inline(always)]
+    #[must_use]
+    pub fn program_of<const FULL: bool>(&self, geo: &Geometry, page: Ppn) -> u64 {
+        match &self.types {
+            Some(types) if FULL => types.program_ns[geo.type_of(page)],
+            _ => self.program_ns,
+        }
+    }
+
+    /// Array read of page `page` of a flash block.
+    #[must_use]
+    pub fn read_in_block(&self, geo: &Geometry, page: u32) -> u64 {
+        self.types.as_ref().map_or(self.read_ns, |types| types.read_ns[geo.type_in_block(page)])
+    }
+
+    /// Array program of page `page` of a flash block.
+    #[must_use]
+    pub fn program_in_block(&self, geo: &Geometry, page: u32) -> u64 {
+        self.types
+            .as_ref()
+            .map_or(self.program_ns, |types| types.program_ns[geo.type_in_block(page)])
+    }
+
+    /// Array read of a page of type `kind`.
+    #[must_use]
+    pub fn read_of_type(&self, kind: usize) -> u64 {
+        self.types.as_ref().map_or(self.read_ns, |types| types.read_ns[kind])
+    }
+
+    /// Bus time of `sectors` of a page that the host reads, to the nearest nanosecond, SRAM included.
+    #[must_use]
+    pub fn part_bus_ns(&self, sectors: u64) -> u64 {
+        let (page_ns, page_sectors) = self.page;
+        debug_assert!((1..=page_sectors).contains(&sectors), "{sectors} sectors of a page");
+        let part_ns = (page_ns * sectors + page_sectors / 2) / page_sectors;
+        self.host_bus_ns - page_ns + part_ns
+    }
+}
+
+impl Types {
+    /// `None` if all pages take the same times.
+    fn new(config: &Config) -> Option<Types> {
+        let t = &config.timing;
+        let times = |list: &[u64], ns: u64| {
+            let mut times = [ns; MOST_TYPES];
+            assert!(list.len() <= MOST_TYPES, "{} types of pages", list.len());
+            times[..list.len()].copy_from_slice(list);
+            times
+        };
+        let differ = |list: &[u64], ns: u64| list.iter().any(|&time| time != ns);
+        let found = differ(&t.read_types, t.read_ns) || differ(&t.program_types, t.program_ns);
+        found.then(|| Types {
+            read_ns: times(&t.read_types, t.read_ns),
+            program_ns: times(&t.program_types, t.program_ns),
+        })
     }
 }

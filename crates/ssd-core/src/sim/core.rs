@@ -138,11 +138,21 @@ impl Core {
             // It may suspend what runs there.
             self.array.ready.insert(self.ftl.geo.unit_of(plane).0);
         }
-        let Some(loads) = &mut self.loads else { return };
+        if self.loads.is_none() {
+            return;
+        }
         let program = queue == W_HOST;
-        let ns = if program { self.array.times.program_ns } else { self.array.times.read_ns };
+        let times = &self.array.times;
+        let on_flash = self.ftl.owners.committed(self.array.ops[slot].lpn);
+        // A page that is not known takes as long as pages do on average.
+        let ns = match on_flash {
+            _ if program => times.program_ns,
+            Some(page) => times.read_of::<true>(&self.ftl.geo, page),
+            None => times.read_ns,
+        };
         debug_assert!(plane.0 < self.ftl.geo.planes, "{slot:?} waits nowhere");
         let program = program && self.array.ops[slot].kind() == OpKind::GroupWrite;
+        let loads = self.loads.as_mut().expect("seen");
         loads.queued(plane, (self.array.now, ns), program);
         self.groups_due = true;
     }

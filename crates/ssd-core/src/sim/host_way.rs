@@ -23,16 +23,29 @@ impl Core {
         self.array.set_timer(Nanos(self.array.now.0 + ns), Timer::Decoded(slot));
     }
 
+    /// Bus time of the read in `slot` if only what its request asks for crosses, also where the write buffer holds some
+    /// of that.
+    #[inline(never)]
+    pub(crate) fn part_bus_ns(&self, slot: OpSlot) -> u64 {
+        let op = &self.array.ops[slot];
+        debug_assert_eq!(op.kind(), OpKind::HostRead, "the host does not read {slot:?}");
+        let request = &self.front.requests.at(op.part().request).request;
+        let ((from, to), _) = byte_range(&self.ftl.geo, request, op.lpn);
+        self.array.times.part_bus_ns((to - from) as u64 / 512)
+    }
+
     /// Array time of the retries of the read in `slot`, which is about to start.
     #[inline(never)]
     pub(crate) fn retries_ns(&mut self, slot: OpSlot) -> u64 {
+        let page = self.array.ops[slot].ppn;
+        let read_ns = self.array.times.read_of::<true>(&self.ftl.geo, page);
         let op = &self.array.ops[slot];
         let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(op.ppn).at()];
         let errors = self.array.way.read_errors.as_mut().expect("the caller has checked");
         debug_assert!(op.kind().is_read(), "{:?} is repeated", op.kind());
         let retries = u64::from(errors.retries(erases));
         self.ledger.measured.flash.retries[op.cause().at()] += retries;
-        retries * errors.retry_ns()
+        retries * errors.retry_ns(read_ns)
     }
 }
 

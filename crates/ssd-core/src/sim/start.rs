@@ -66,6 +66,18 @@ impl Core {
         }
     }
 
+    /// Array read of `page`.
+    #[inline(always)]
+    pub(super) fn read_ns<const FULL: bool>(&self, page: Ppn) -> u64 {
+        self.array.times.read_of::<FULL>(&self.ftl.geo, page)
+    }
+
+    /// Array program of `page`, which is bound.
+    #[inline(always)]
+    pub(super) fn program_ns<const FULL: bool>(&self, page: Ppn) -> u64 {
+        self.array.times.program_of::<FULL>(&self.ftl.geo, page)
+    }
+
     /// Start the operation of this slot and kind on the unit: array and bus time, and the first phase.
     #[inline(always)]
     pub(super) fn begin<const FULL: bool>(
@@ -116,7 +128,7 @@ impl Core {
         if FULL && self.gc.watches_way {
             self.gc_read_starts(unit, slot);
         }
-        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
+        let times = (self.read_ns::<FULL>(moved.source), self.array.times.gc_read_bus_ns);
         self.begin::<FULL>(unit, (slot, OpKind::GcRead), times);
         true
     }
@@ -181,7 +193,9 @@ impl Core {
         );
         if self.ftl.space.has_page(plane, self.frontier_of_copy::<true>(plane, moved)) {
             self.bind_copy::<true>(slot, moved, plane);
-            let times = (self.array.times.read_ns + self.array.times.program_ns, 0);
+            let programmed = self.array.ops[slot].ppn;
+            let array_ns = self.read_ns::<true>(moved.source) + self.program_ns::<true>(programmed);
+            let times = (array_ns, 0);
             self.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
             return true;
         }
@@ -190,7 +204,7 @@ impl Core {
         if self.gc.watches_way {
             self.gc_read_starts(unit, slot);
         }
-        let times = (self.array.times.read_ns, self.array.times.gc_read_bus_ns);
+        let times = (self.read_ns::<true>(moved.source), self.array.times.gc_read_bus_ns);
         self.begin::<true>(unit, (slot, OpKind::GcRead), times);
         true
     }
@@ -222,6 +236,7 @@ impl Core {
             plane
         };
         self.bind_copy::<FULL>(slot, moved, plane);
+        let mut array_ns = self.program_ns::<FULL>(self.array.ops[slot].ppn);
         let mut bus_ns = self.array.times.gc_program_bus_ns;
         if FULL && self.gc.watches_way {
             bus_ns = self.copy_bus_ns(slot);
@@ -232,12 +247,12 @@ impl Core {
                 let moved = *self.array.ops[next_slot].moved();
                 self.bind_copy::<FULL>(next_slot, moved, plane);
                 planes.push(plane);
+                array_ns = array_ns.max(self.program_ns::<FULL>(self.array.ops[next_slot].ppn));
                 bus_ns += self.array.times.gc_program_bus_ns;
                 self.array.units[unit].also.push(&mut self.array.ops, next_slot);
             }
         }
-        let times = (self.array.times.program_ns, bus_ns);
-        self.begin::<FULL>(unit, (slot, OpKind::GcWrite), times);
+        self.begin::<FULL>(unit, (slot, OpKind::GcWrite), (array_ns, bus_ns));
         true
     }
 
@@ -405,7 +420,11 @@ impl Ssd {
         }
         let (kind, cause) = (self.core.array.ops[slot].kind(), self.core.array.ops[slot].cause());
         self.core.ledger.measured.flash.reads[cause.at()] += 1;
-        let times = (self.core.array.times.read_ns, self.core.array.times.host_bus_ns);
+        let mut bus_ns = self.core.array.times.host_bus_ns;
+        if FULL && self.core.array.times.partial && kind == OpKind::HostRead {
+            bus_ns = self.core.part_bus_ns(slot);
+        }
+        let times = (self.core.read_ns::<FULL>(ppn), bus_ns);
         self.core.begin::<FULL>(unit, (slot, kind), times);
         true
     }
@@ -427,6 +446,7 @@ impl Ssd {
             return false;
         }
         self.bind_host::<FULL, GROUPS>(slot, target);
+        let mut array_ns = self.core.program_ns::<FULL>(self.core.array.ops[slot].ppn);
         let mut bus_ns = self.core.array.times.host_bus_ns;
         if FULL && self.core.array.multi_plane {
             let mut planes = vec![target];
@@ -435,13 +455,14 @@ impl Ssd {
             {
                 self.bind_host::<FULL, GROUPS>(next_slot, plane);
                 planes.push(plane);
+                let page = self.core.array.ops[next_slot].ppn;
+                array_ns = array_ns.max(self.core.program_ns::<FULL>(page));
                 bus_ns += self.core.array.times.host_bus_ns;
                 self.core.array.units[unit].also.push(&mut self.core.array.ops, next_slot);
             }
         }
-        let times = (self.core.array.times.program_ns, bus_ns);
         let kind = if GROUPS { self.core.array.ops[slot].kind() } else { OpKind::HostWrite };
-        self.core.begin::<FULL>(unit, (slot, kind), times);
+        self.core.begin::<FULL>(unit, (slot, kind), (array_ns, bus_ns));
         true
     }
 

@@ -23,6 +23,7 @@ fn sea(seed: u64) -> Config {
     c.timing.busy_unit = [BusyUnit::Plane, BusyUnit::Chip][at(5, 2)];
     if c.timing.model == TimingModel::Pipelined {
         c.timing.suspend = [Suspend::None, Suspend::Both][at(8, 2)];
+        c.timing.partial = at(5, 2) == 1;
     }
     if c.timing.suspend == Suspend::Both {
         (c.timing.suspend_ns, c.timing.resume_ns) = (30, 10);

@@ -147,7 +147,13 @@ request_log = true
 /// Keys of synthetic requests, and of a start from a snapshot.
 const MADE: [&str; 7] = [
     r#"
+[device]
+bits = 2
+word_line = 4
 [timing]
+read_types = ["40 us", "65 us"]
+program_types = ["500 us", "1300 us"]
+partial = true
 suspend = "both"
 suspend_time = "10 us"
 resume_time = "2 us"

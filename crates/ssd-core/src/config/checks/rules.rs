@@ -102,6 +102,12 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         ],
         multi_plane,
     ),
+    check(&["timing.read_types", "device.bits"], |c| types(c, "read_types", &c.timing.read_types)),
+    check(&["timing.program_types", "device.bits"], |c| {
+        types(c, "program_types", &c.timing.program_types)
+    }),
+    check(&["device.word_line", "device.bits", "device.pages_per_block"], word_line),
+    check(&["timing.partial", "timing.model"], partial_transfers),
     check(&["timing.suspend", "timing.model", "raid.fail"], suspension),
     check(&["gc.path", "alloc.pool"], copyback_pool),
     check(&["gc.blocking"], pages_of_a_block),
@@ -265,6 +271,38 @@ fn multi_plane(config: &Config) -> Option<String> {
         needs.push("device.planes_per_chip of at least 2");
     }
     (!needs.is_empty()).then(|| format!("multi-plane programs need {}", needs.join(" and ")))
+}
+
+fn types(config: &Config, key: &str, times: &[u64]) -> Option<String> {
+    let (found, bits) = (times.len(), config.device.bits as usize);
+    (!times.is_empty() && found != bits).then(|| {
+        format!("{key} has {found} times; expected {bits}, one for each of device.bits = {bits}")
+    })
+}
+
+fn word_line(config: &Config) -> Option<String> {
+    let &DeviceConfig { bits, word_line, pages_per_block, .. } = &config.device;
+    if word_line % bits > 0 {
+        return Some(format!(
+            "a word line of {word_line} pages cannot have as many of each type; expected a multiple of \
+             device.bits = {bits}"
+        ));
+    }
+    let fewer = pages_per_block / word_line * word_line;
+    (fewer != pages_per_block).then(|| {
+        let below = if fewer > 0 { format!("{fewer} or ") } else { String::new() };
+        format!(
+            "{pages_per_block} pages of a block are no whole number of word lines of {word_line} pages; expected \
+             device.pages_per_block = {below}{}",
+            fewer + word_line
+        )
+    })
+}
+
+fn partial_transfers(config: &Config) -> Option<String> {
+    (config.timing.partial && config.timing.model == TimingModel::Serial).then(|| {
+        "partial transfers need timing.model = \"pipelined\": in the serial model a page crosses as a whole".to_string()
+    })
 }
 
 fn suspension(config: &Config) -> Option<String> {

@@ -22,6 +22,8 @@ pub struct Pending {
     pub(crate) capacity: Capacity,
     /// The time of a page on the bus as it was set.
     pub(crate) transfer: Transfer,
+    /// Pages of a word line as they were set.
+    pub(crate) word_line: Option<u32>,
     /// Where each key was last set, and in which step: 0 is the preset, 1 the file, then each `--set`.
     places: BTreeMap<String, (SourcePos, u32)>,
     step: u32,
@@ -49,6 +51,18 @@ impl Pending {
         let later =
             switches.iter().filter_map(|key| self.places.get(*key)).any(|place| place.1 > step);
         (step > 0 && !later).then_some(place)
+    }
+
+    /// Whether both keys were set, the first in a later step.
+    pub(crate) fn is_later(&self, key: &str, other: &str) -> bool {
+        let step = |key: &str| self.places.get(key).map(|place| place.1);
+        step(other).is_some_and(|other| step(key).is_some_and(|step| step > other))
+    }
+
+    /// Where `key` was set, if it was in the same step as `other`.
+    pub(crate) fn set_beside(&self, key: &str, other: &str) -> Option<SourcePos> {
+        let (place, other) = (self.places.get(key)?, self.places.get(other)?);
+        (place.1 == other.1).then_some(place.0)
     }
 
     /// Whether `key` was set.

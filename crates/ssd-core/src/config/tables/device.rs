@@ -16,6 +16,16 @@ crate::config_table! {
             "Blocks in each plane.";
         pages_per_block: int(1, 4096) => pages_per_block: u32 = 128,
             "Pages in each block.";
+        bits: int(1, 4) =>
+            #[serde(default = "one", skip_serializing_if = "is_one")]
+            bits: u32 = one(),
+            "Bits of a cell, and so types of pages, each with its own times (`timing.read_types`, \
+            `timing.program_types`).";
+        word_line: special(WORD_LINE) =>
+            #[serde(default = "one", skip_serializing_if = "is_one")]
+            word_line: u32 = one(),
+            "Pages of a block that share a word line, one after the other: a multiple of `bits` that divides \
+            `pages_per_block`. The first `word_line / bits` of them are of the first type, and so on.";
         page_size: special(PAGE_SIZE) => page_bytes: u32 = 4096,
             "Page size: a power of two.";
         over_provisioning: special(OVER_PROVISIONING),
@@ -43,6 +53,27 @@ const fn as_said() -> DeviceFit {
 fn is_as_said(fit: &DeviceFit) -> bool {
     *fit == as_said()
 }
+
+const fn one() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_one(n: &u32) -> bool {
+    *n == one()
+}
+
+static WORD_LINE: Special<Config> = Special {
+    form: "integer, 1 to 4096",
+    default: Some("`bits`"),
+    read: |draft, errors, path, node| {
+        let set = read::int(node, 1, 4096).map(|n| draft.pending.word_line = Some(n as u32));
+        report(errors, path, node, set);
+    },
+    show: |config| Some(config.device.word_line.to_string()),
+    text: false,
+    types: &["integer"],
+};
 
 static PAGE_SIZE: Special<Config> = Special {
     form: "size, 2 KiB to 64 KiB",

@@ -1,6 +1,7 @@
 //! `[timing]`: flash and bus times.
 
 use super::prelude::*;
+use crate::config::text::parse::Node;
 
 crate::config_table! {
     "Flash and bus times."
@@ -10,9 +11,17 @@ crate::config_table! {
         busy_unit: word() => busy_unit: BusyUnit = BusyUnit::Chip,
             "What one operation occupies.";
         read: time(MINUTE) => read_ns: u64 = 75_000,
-            "Array read (tR).";
+            "Array read (tR). With `read_types` their mean, to the nearest nanosecond.";
+        read_types: special(READ_TYPES) =>
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            read_types: Vec<u64> = Vec::new(),
+            "Array read of a page of each type, as many as `device.bits`. Alternative to `read`.";
         program: time(MINUTE) => program_ns: u64 = 750_000,
-            "Array program (tPROG).";
+            "Array program (tPROG). With `program_types` their mean, to the nearest nanosecond.";
+        program_types: special(PROGRAM_TYPES) =>
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            program_types: Vec<u64> = Vec::new(),
+            "Array program of a page of each type, as many as `device.bits`. Alternative to `program`.";
         erase: time(MINUTE) => erase_ns: u64 = 3_800_000,
             "Block erase (tBERS).";
         transfer: special(TRANSFER) => transfer_ns: u64 = 0,
@@ -26,6 +35,10 @@ crate::config_table! {
             "Time of one page into or out of the controller's SRAM.";
         multi_plane: flag() => multi_plane: bool = false,
             "Program one page on every plane of a chip at once (pipelined model, busy unit chip).";
+        partial: flag() =>
+            #[serde(default, skip_serializing_if = "is_off")]
+            partial: bool = false,
+            "Of a page that the host reads, only the sectors that it asks for cross the bus (pipelined model).";
         suspend: word() => suspend: Suspend = Suspend::None,
             "Which array operations reads of the host interrupt (pipelined model).";
         suspend_time: time(MINUTE) => suspend_ns: u64 = 20_000,
@@ -36,6 +49,55 @@ crate::config_table! {
         suspend_limit: int(1, 1000) => suspend_limit: u32 = 10,
             "How often one operation is suspended at most.";
     }
+}
+
+// Newer than the first reports: a configuration that does not set it keeps its digest.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_off(flag: &bool) -> bool {
+    !flag
+}
+
+static READ_TYPES: Special<Config> = Special {
+    form: "list of times, each at most 60 s, or \"equal\"",
+    default: Some("equal: all `read`"),
+    read: |draft, errors, path, node| {
+        let set = times(node).map(|times| draft.config.timing.read_types = times);
+        report(errors, path, node, set);
+    },
+    show: |config| show_times(&config.timing.read_types),
+    text: false,
+    types: &["array", "string"],
+};
+
+static PROGRAM_TYPES: Special<Config> = Special {
+    form: "list of times, each at most 60 s, or \"equal\"",
+    default: Some("equal: all `program`"),
+    read: |draft, errors, path, node| {
+        let set = times(node).map(|times| draft.config.timing.program_types = times);
+        report(errors, path, node, set);
+    },
+    show: |config| show_times(&config.timing.program_types),
+    text: false,
+    types: &["array", "string"],
+};
+
+/// The times of the list at `node`, in nanoseconds.
+fn times(node: &Node) -> Result<Vec<u64>, String> {
+    match &node.literal {
+        RawValue::Text(word) if word == "equal" => Ok(Vec::new()),
+        RawValue::List(list) if !list.is_empty() => {
+            list.iter().map(|time| read::time(time, MINUTE)).collect()
+        }
+        _ => Err(format!(
+            "found {}; expected a list of times, one for each of device.bits, or \"equal\"",
+            node.describe()
+        )),
+    }
+}
+
+fn show_times(times: &[u64]) -> Option<String> {
+    let texts: Vec<String> = times.iter().map(|&ns| quoted(&show_time(ns))).collect();
+    (!times.is_empty()).then(|| format!("[{}]", texts.join(", ")))
 }
 
 static TRANSFER: Special<Config> = Special {

@@ -118,7 +118,8 @@ impl NewestPages {
         compared.sort_unstable();
         compared.dedup();
         for page in compared {
-            findings.compared[ftl.geo.plane_of(Ppn(page)).at()] += 1;
+            let page = Ppn(page);
+            findings.compared[ftl.geo.plane_of(page).at()][ftl.geo.type_of(page)] += 1;
         }
         let pages = newest.page.iter().filter(|&&page| page != NONE);
         let highest = pages.map(|&page| ftl.flash.sequence(Ppn(page))).max();
@@ -235,18 +236,24 @@ impl Ftl {
     /// Count the pages whose out-of-band data are read. Of each flash block these are the programmed pages and the
     /// first erased one; of pages that the checkpoint covers, only the first, for the erase count.
     pub(super) fn count_scan(&self, image: Option<&Image>, findings: &mut MountFindings) {
-        debug_assert!(findings.scanned.iter().all(|&pages| pages == 0), "it is counted twice");
+        debug_assert!(
+            findings.scanned.iter().flatten().all(|&pages| pages == 0),
+            "it is counted twice"
+        );
         let pages = self.geo.pages_per_flash_block;
         for block in self.good_blocks() {
             for (member, plane) in self.geo.planes_of_block(block).enumerate() {
                 let programmed = self.flash.programmed(block, plane);
                 let covered = image.map_or(0, |image| image.covered(self, block, member));
-                let reads = if self.flash.is_erasing(block, plane) {
-                    1
-                } else {
-                    (programmed + 1).min(pages) - covered + u32::from(covered > 0)
-                };
-                findings.scanned[plane.at()] += u64::from(reads);
+                let scanned = &mut findings.scanned[plane.at()];
+                let is_erasing = self.flash.is_erasing(block, plane);
+                if is_erasing || covered > 0 {
+                    scanned[self.geo.type_in_block(0)] += 1;
+                }
+                if !is_erasing {
+                    let read = covered..(programmed + 1).min(pages);
+                    read.for_each(|page| scanned[self.geo.type_in_block(page)] += 1);
+                }
             }
         }
     }

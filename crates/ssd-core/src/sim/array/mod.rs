@@ -345,7 +345,12 @@ impl Array {
     /// Whether operations pass through no more than their unit and the bus of its channel, one at a time, and no unit
     /// takes turns.
     pub(crate) fn is_plain(&self) -> bool {
-        let extras = self.times.serial || self.multi_plane || self.activity.watched;
+        let times = &self.times;
+        let extras = times.serial
+            || times.partial
+            || times.has_types()
+            || self.multi_plane
+            || self.activity.watched;
         let way = &self.way;
         let stations = way.slices.is_some() || way.page_buffers.is_some();
         let errors = way.read_errors.is_some() || way.page_errors.is_some();

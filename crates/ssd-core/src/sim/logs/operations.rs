@@ -153,7 +153,7 @@ impl OperationLog {
             return self.close(row, record);
         };
         // A copy-back is a read and a program on one plane, one after the other.
-        let between = end_of_copyback_read(core, end);
+        let between = end_of_copyback_read(core, op.ppn, end);
         let read = OpRecord {
             op: FlashOp::Read,
             place: core.ftl.geo.place(source),
@@ -205,9 +205,9 @@ pub(crate) struct OperationEnd {
     pub(crate) cut_off: bool,
 }
 
-/// When the read of a copy-back has ended, or was cut off.
-fn end_of_copyback_read(core: &Core, end: &OperationEnd) -> Nanos {
-    let (now, program_ns) = (core.array.now, core.array.times.program_ns);
+/// When the read of a copy-back, which programs `page`, has ended, or was cut off.
+fn end_of_copyback_read(core: &Core, page: Ppn, end: &OperationEnd) -> Nanos {
+    let (now, program_ns) = (core.array.now, core.program_ns::<true>(page));
     if !end.cut_off {
         debug_assert!(now.0 >= program_ns, "its program began before time");
         return Nanos(now.0 - program_ns);

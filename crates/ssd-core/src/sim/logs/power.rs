@@ -1,6 +1,6 @@
 //! The log of power: cuts, mounts, and what each mount reads and erases.
 
-use crate::ftl::recover::MountFindings;
+use crate::ftl::recover::{MountFindings, PagesRead};
 use crate::metrics::report::Recovery;
 use crate::nand::geometry::PageAddress;
 use crate::sim::core::Core;
@@ -87,13 +87,15 @@ impl PowerLog {
             interrupted: recovery.interrupted,
         };
         let per_plane = recovery.checkpoint_pages / u64::from(geo.planes);
-        let checkpoint = vec![per_plane; geo.planes as usize];
+        let of_all_types =
+            |reads: &[PagesRead]| reads.iter().map(|types| types.iter().sum()).collect();
         let reads = [
-            (PowerEvent::Checkpoint, &checkpoint),
-            (PowerEvent::Scan, &findings.scanned),
-            (PowerEvent::Compare, &findings.compared),
+            (PowerEvent::Checkpoint, vec![per_plane; geo.planes as usize]),
+            (PowerEvent::Scan, of_all_types(&findings.scanned)),
+            (PowerEvent::Compare, of_all_types(&findings.compared)),
         ];
-        for (event, by_plane) in reads {
+        for (event, by_plane) in &reads {
+            let event = *event;
             for (plane, &pages) in (0..).map(PlaneId).zip(by_plane) {
                 if pages > 0 {
                     let place = Some(geo.place_on(plane, (0, 0)));

@@ -281,7 +281,11 @@ pub(crate) fn start_metadata(core: &mut Core, unit: usize, slot: OpSlot, erase: 
         (times.erase_ns, 0)
     } else {
         flash.programs[Cause::Metadata.at()] += 1;
-        (times.program_ns, times.gc_local_bus_ns)
+        let Work::MetadataProgram { step } = core.array.ops[slot].work else {
+            unreachable!("{slot:?} programs no page of a checkpoint")
+        };
+        let page = step % core.ftl.geo.pages_per_flash_block;
+        (times.program_in_block(&core.ftl.geo, page), times.gc_local_bus_ns)
     };
     let kind = if erase { OpKind::MetadataErase } else { OpKind::MetadataProgram };
     core.begin::<true>(unit, (slot, kind), times);

@@ -5,7 +5,7 @@
 //! its bus.
 
 use crate::ftl::map::Entry;
-use crate::ftl::recover::{MountFailure, MountFindings, Steps};
+use crate::ftl::recover::{MountFailure, MountFindings, PagesRead, Steps};
 use crate::host::device::DeviceError;
 use crate::host::write_buffer::BufferedPage;
 use crate::metrics::report::Recovery;
@@ -18,23 +18,37 @@ use crate::sim::contents::Contents;
 use crate::sim::ssd::Ssd;
 use crate::units::{Nanos, PlaneId, RequestSlot, UnitId};
 
-/// Time to read the out-of-band data of that many pages on each plane.
+/// Time to read the out-of-band data of that many pages of each type on each plane.
 #[must_use]
-pub(super) fn read_time_ns(times: &Times, geo: &Geometry, pages: &[u64]) -> u64 {
+pub(super) fn read_time_ns(times: &Times, geo: &Geometry, pages: &[PagesRead]) -> u64 {
     assert_eq!(pages.len(), geo.planes as usize, "planes of another device");
     let bus = times.command_ns + times.gc_local_bus_ns;
-    let page_ns = times.read_ns + bus;
     let mut units = vec![0u64; geo.units as usize];
-    let mut channels = vec![0u64; geo.channels as usize];
-    for (plane, &pages) in (0..).map(PlaneId).zip(pages) {
-        units[geo.unit_of(plane).at()] += pages;
-        channels[geo.channel_of(plane).at()] += pages;
+    // Pages of each channel, and the shortest read of one.
+    let mut channels = vec![(0u64, u64::MAX); geo.channels as usize];
+    for (plane, reads) in (0..).map(PlaneId).zip(pages) {
+        let channel = &mut channels[geo.channel_of(plane).at()];
+        for (kind, &pages) in reads.iter().enumerate().filter(|&(_, &pages)| pages > 0) {
+            let read_ns = times.read_of_type(kind);
+            units[geo.unit_of(plane).at()] += pages * (read_ns + bus);
+            *channel = (channel.0 + pages, channel.1.min(read_ns));
+        }
     }
-    let of_units = units.iter().map(|pages| pages * page_ns).max().unwrap_or(0);
+    let of_units = units.iter().copied().max().unwrap_or(0);
     // The bus is shared; the first page is read before it is used.
-    let shared = |&pages: &u64| if pages > 0 { times.read_ns + pages * bus } else { 0 };
+    let shared = |&(pages, read_ns): &(u64, u64)| if pages > 0 { read_ns + pages * bus } else { 0 };
     let of_buses = if times.serial { 0 } else { channels.iter().map(shared).max().unwrap_or(0) };
     of_units.max(of_buses)
+}
+
+/// The first `pages` pages of flash blocks that are filled one after the other, by type.
+fn first_pages(geo: &Geometry, pages: u64) -> PagesRead {
+    let mut reads = PagesRead::default();
+    for page in 0..pages {
+        let page = (page % u64::from(geo.pages_per_flash_block)) as u32;
+        reads[geo.type_in_block(page)] += 1;
+    }
+    reads
 }
 
 /// Time to erase that many flash blocks on each plane.
@@ -103,7 +117,9 @@ impl Ssd {
         assert!(findings.sequence <= core.front.sequence, "a page has an admission number to come");
         let checkpoint = u64::from(power.area.pages());
         let saved = (power.saved.len() as u64).div_ceil(u64::from(geo.planes));
-        let on_each = |pages: u64| read_time_ns(times, geo, &vec![pages; geo.planes as usize]);
+        let on_each = |pages: u64| {
+            read_time_ns(times, geo, &vec![first_pages(geo, pages); geo.planes as usize])
+        };
         let time = power.nvram.read_ns()
             + on_each(checkpoint)
             + on_each(saved)
@@ -118,7 +134,7 @@ impl Ssd {
             interrupted,
             time: if interrupted { limit.expect("seen").0 - since.0 } else { time },
             requests: power.withdrawn.iter().filter(|r| r.outside.is_some()).count() as u64,
-            reads: findings.scanned.iter().chain(&findings.compared).sum(),
+            reads: findings.scanned.iter().chain(&findings.compared).flatten().sum(),
             checkpoint_pages: checkpoint * u64::from(geo.planes),
             records: power.nvram.len() as u64,
             erases: findings.erased.iter().sum(),

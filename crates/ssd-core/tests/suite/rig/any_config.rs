@@ -165,6 +165,32 @@ fn set_suspension(c: &mut Config, (suspend, suspend_ns, resume_ns, limit): Suspe
     }
 }
 
+/// Types of pages, pages of each on a word line, and how much longer one takes than the type before.
+fn page_types() -> impl Strategy<Value = (u32, u32, u64)> {
+    let some = (1u32..=4, 1u32..=2, 0u64..300);
+    prop_oneof![1 => Just((1, 1, 0)), 1 => some]
+}
+
+/// Blocks have whole word lines.
+fn set_types(c: &mut Config, (bits, of_each, longer): (u32, u32, u64)) {
+    (c.device.bits, c.device.word_line) = (bits, bits * of_each);
+    whole_word_lines(c);
+    let t = &mut c.timing;
+    if bits > 1 {
+        t.read_types = (0..u64::from(bits)).map(|n| t.read_ns + n * longer / 10).collect();
+        t.program_types = (0..u64::from(bits)).rev().map(|n| t.program_ns + n * longer).collect();
+        let mean = |times: &[u64]| {
+            (times.iter().sum::<u64>() + times.len() as u64 / 2) / times.len() as u64
+        };
+        (t.read_ns, t.program_ns) = (mean(&t.read_types), mean(&t.program_types));
+    }
+}
+
+fn whole_word_lines(c: &mut Config) {
+    let d = &mut c.device;
+    d.pages_per_block = d.pages_per_block.next_multiple_of(d.word_line);
+}
+
 /// What is between flash controllers and host side.
 type Between = (InterconnectModel, [u32; 4], f64, Option<u32>, f64, bool);
 
@@ -185,6 +211,7 @@ fn set_between(c: &mut Config, (model, net, mean_path, buffers, errors, host): B
 
 /// Satisfy what the keys demand of each other.
 fn reconcile(c: &mut Config) {
+    whole_word_lines(c);
     if c.gc.path == GcPath::Copyback {
         c.alloc.pool = PoolScope::Plane;
     }
@@ -207,6 +234,7 @@ fn reconcile(c: &mut Config) {
     }
     if c.timing.model == TimingModel::Serial && !c.timing.multi_plane {
         set_suspension(c, (Suspend::None, 0, 0, 1));
+        c.timing.partial = false;
     }
     if c.timing.multi_plane {
         (c.timing.model, c.interconnect.model) = (TimingModel::Pipelined, InterconnectModel::None);
@@ -255,9 +283,10 @@ fn capacity(c: &mut Config, spare: Spare, share: f64) {
 /// Any valid config with this much room.
 pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = RandomConfig> {
     let share = prop_oneof![3 => Just(1.0), 1 => 0.3f64..1.0];
-    let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share, between(), suspension());
+    let flash = (suspension(), any::<bool>(), page_types());
+    let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share, between(), flash);
     (geometry(spare), timing(), allocation(), collection(), rest)
-        .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share, between, suspension))| {
+        .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share, between, flash))| {
             let multi;
             (c.timing.model, c.timing.busy_unit, _, multi) = t;
             c.timing.multi_plane = multi && c.timing.busy_unit == BusyUnit::Chip;
@@ -269,7 +298,9 @@ pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = RandomConfig> {
             (gc.reserve, gc.trigger, gc.victim, gc.amount) = (g.0, g.1, g.2, g.3);
             (gc.concurrency, gc.blocking, gc.window, gc.path) = (g.4, g.5, g.6, g.7);
             (c.sched.order, c.wear.dynamic, c.run.seed) = (order, dynamic, seed);
-            set_suspension(&mut c, suspension);
+            set_suspension(&mut c, flash.0);
+            c.timing.partial = flash.1;
+            set_types(&mut c, flash.2);
             set_between(&mut c, between);
             reconcile(&mut c);
             capacity(&mut c, spare, share);

@@ -82,6 +82,7 @@ pub(crate) fn storms(
             c.gc.window = 1 + number % 3;
             if data == DataMode::Bytes {
                 (c.timing.model, c.timing.transfer_ns) = (TimingModel::Pipelined, 3000);
+                c.timing.partial = number % 2 == 0;
                 (c.host.link_bytes_per_s, c.host.link_duplex) =
                     (Some(300_000_000), LinkDuplex::Half);
                 c.controller.host_ecc_ns = 700;

@@ -9,7 +9,8 @@ const MS: &str = "milliseconds there; write the unit, as in \"0.04 ms\"";
 const FREE_SHARE: &str = "the share f of free pages there; write gc.trigger={ policy = \"used-space\", \
      at = 1 - f, scope = \"pool\" }";
 const NO_SECTORS: &str = "sectors have 512 bytes";
-const ONE_TIME: &str = "one time for all pages of a cell; write their mean, with its unit";
+const IN_A_LIST: &str =
+    "the times of all types in one list here, with their units, and device.bits says how many";
 const NO_CACHED_MAP: &str = "the map is in the controller as a whole";
 const DIES: &str = "dies are the chips of a channel here; write dies * chips";
 
@@ -24,13 +25,13 @@ pub(super) const MQSIM: &[Term] = &[
     other("Overprovisioning_Ratio", "device.over_provisioning", OF_RAW),
     other(
         "Page_Read_Latency_LSB|Page_Read_Latency_CSB|Page_Read_Latency_MSB",
-        "timing.read",
-        "nanoseconds there, and one time for all pages here; write their mean, as in \"75000 ns\"",
+        "timing.read_types",
+        IN_A_LIST,
     ),
     other(
         "Page_Program_Latency_LSB|Page_Program_Latency_CSB|Page_Program_Latency_MSB",
-        "timing.program",
-        "nanoseconds there, and one time for all pages here; write their mean, as in \"750000 ns\"",
+        "timing.program_types",
+        IN_A_LIST,
     ),
     other("Block_Erase_Latency", "timing.erase", NS),
     same("Block_PE_Cycles_Limit", "wear.endurance"),
@@ -237,8 +238,8 @@ pub(super) const NVMEVIRT: &[Term] = &[
     other("BLK_SIZE", "device.pages_per_block", "bytes there, pages here"),
     other(
         "NAND_READ_LATENCY_LSB|NAND_READ_LATENCY_CSB|NAND_READ_LATENCY_MSB",
-        "timing.read",
-        ONE_TIME,
+        "timing.read_types",
+        IN_A_LIST,
     ),
     other(
         "NAND_4KB_READ_LATENCY_LSB|NAND_4KB_READ_LATENCY_CSB|NAND_4KB_READ_LATENCY_MSB",
@@ -271,16 +272,8 @@ pub(super) const SIMPLESSD: &[Term] = &[
     same("Block", "device.blocks_per_plane"),
     same("Page", "device.pages_per_block"),
     same("PageSize", "device.page_size"),
-    other(
-        "LSBRead|CSBRead|MSBRead",
-        "timing.read",
-        "picoseconds there, and one time for all pages here; write their mean with its unit",
-    ),
-    other(
-        "LSBWrite|CSBWrite|MSBWrite",
-        "timing.program",
-        "picoseconds there, and one time for all pages here; write their mean with its unit",
-    ),
+    other("LSBRead|CSBRead|MSBRead", "timing.read_types", IN_A_LIST),
+    other("LSBWrite|CSBWrite|MSBWrite", "timing.program_types", IN_A_LIST),
     other("Erase", "timing.erase", "picoseconds there; write the unit, as in \"3.5 ms\""),
     other(
         "DMASpeed|DMAWidth",
