@@ -11,17 +11,19 @@ crate::config_table! {
         busy_unit: word() => busy_unit: BusyUnit = BusyUnit::Chip,
             "What one operation occupies.";
         read: time(MINUTE) => read_ns: u64 = 75_000,
-            "Array read (tR). With `read_types` their mean, to the nearest nanosecond.";
+            "Array read (tR).";
         read_types: special(READ_TYPES) =>
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             read_types: Vec<u64> = Vec::new(),
-            "Array read of a page of each type, as many as `device.bits`. Alternative to `read`.";
+            "Array read of a page of each type, as many as `device.bits`. Alternative to `read`, which then is their \
+            mean, to the nearest nanosecond.";
         program: time(MINUTE) => program_ns: u64 = 750_000,
-            "Array program (tPROG). With `program_types` their mean, to the nearest nanosecond.";
+            "Array program (tPROG).";
         program_types: special(PROGRAM_TYPES) =>
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             program_types: Vec<u64> = Vec::new(),
-            "Array program of a page of each type, as many as `device.bits`. Alternative to `program`.";
+            "Array program of a page of each type, as many as `device.bits`. Alternative to `program`, which then is \
+            their mean, to the nearest nanosecond.";
         erase: time(MINUTE) => erase_ns: u64 = 3_800_000,
             "Block erase (tBERS).";
         transfer: special(TRANSFER) => transfer_ns: u64 = 0,
