@@ -139,7 +139,7 @@ class Suspensions:
             message = f"at most {self.limit} suspensions"
             self.findings.add("suspension", place, message, len(groups) + empty)
 
-    def _array_ns(self, outer: Suspended) -> int:
+    def _array_ns(self, outer: SuspendedOp) -> int:
         """Return how long the array works: for pages together, as for the slowest."""
         if outer.ops[0].kind == "erase":
             return self.erase_ns
