@@ -1,7 +1,7 @@
 """Measure `ssdlab serve`: what a request costs, how late replies are, what a client measures.
 
-Prints the lines of the table in docs/serve.md. The clients are fio, with its engine `nbd`, and
-valgrind counts instructions (Debian packages `fio`, `valgrind`). Everything takes ten minutes; a
+Prints the figures of the table in docs/serve.md. The clients are fio, with its engine `nbd`, and
+valgrind counts instructions (Debian packages `fio`, `valgrind`). Everything takes 15 minutes; a
 machine that does other things makes replies later and a request dearer, and leaves instructions as
 they are.
 """
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,37 +158,52 @@ def total_of(counts: Path) -> int:
     return int(total[1])
 
 
+STATE = ("--state", "drive")
+
+
 def measure_lateness() -> None:
     """How late replies are, and a thread that only sleeps."""
-    late_ns = sorted(oversleep(1_000_000) for _ in range(10_000))
-    quantiles = (("p50", 5_000), ("p99", 9_900), ("p999", 9_990))
-    times = ", ".join(f"{name} {late_ns[index] / 1e3:.1f} us" for name, index in quantiles)
-    print(f"a thread that sleeps, with real-time priority if permitted: late by {times}")
-    for options in WAYS:
+    late_ns, priority = oversleeps()
+    print(f"a thread that sleeps for 1 ms, {priority}: {quantiles(late_ns)}")
+    for options in ((), ("--poll",), STATE):
         with serving(*options, sets=NEW) as server:
             job = ("--rw=randrw", "--bs=4k", "--iodepth=8", "--rate_iops=1500", "--size=2G")
             server.fio(*job, "--time_based", "--runtime=30")
-        lateness = server.summary["late"]
-        times = ", ".join(
-            f"{name} {lateness[f'{name}_ns'] / 1e3:.1f} us" for name in ("p50", "p99", "p999")
-        )
-        priority = "with" if server.summary["real_time"] else "without"
-        print(f"{' '.join(options) or 'no option'}: late, {priority} real-time priority: {times}")
+        late, priority = server.summary["late"], priority_name(server.summary["real_time"])
+        times = ", ".join(f"{name} {late[f'{name}_ns'] / 1e3:.1f} us" for name in LATE)
+        print(f"{' '.join(('replies', *options))}, {priority}: late by {times}")
 
 
-STATE = ("--state", "drive")
-WAYS: tuple[tuple[str, ...], ...] = ((), ("--poll",), STATE, (*STATE, "--poll"))
+LATE = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 
 
-def oversleep(ns: int) -> int:
-    """How much longer than `ns` a thread sleeps."""
-    with suppress(OSError):
+def quantiles(times_ns: list[int]) -> str:
+    """Percentiles of these times."""
+    ordered = sorted(times_ns)
+    times = [f"{name} {ordered[int(q * len(ordered))] / 1e3:.1f} us" for name, q in LATE.items()]
+    return f"late by {', '.join(times)}"
+
+
+def priority_name(is_real_time: bool) -> str:
+    """The priority in words."""
+    return f"{'with' if is_real_time else 'without'} real-time priority"
+
+
+def oversleeps() -> tuple[list[int], str]:
+    """How much longer than 1 ms a thread sleeps, ns, 10,000 times; and its priority."""
+    scheduler, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    is_real_time = True
+    try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    start = time.monotonic_ns()
-    time.sleep(ns / 1e9)
-    late = time.monotonic_ns() - start - ns
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    return late
+    except OSError:
+        is_real_time = False
+    times_ns = []
+    for _ in range(10_000):
+        start_ns = time.monotonic_ns()
+        time.sleep(0.001)
+        times_ns.append(time.monotonic_ns() - start_ns - 1_000_000)
+    os.sched_setscheduler(0, scheduler, parameters)
+    return times_ns, priority_name(is_real_time)
 
 
 def measure_scale() -> None:
@@ -200,7 +215,7 @@ def measure_scale() -> None:
             server.fio(*job, log, "--log_avg_msec=0")
             lines = (server.folder / "log_lat.1.log").read_text().splitlines()
         rows = [[int(word) for word in line.split(",")[1:3]] for line in lines]
-        print(f"--scale {scale} {' '.join(options)}".rstrip())
+        print(" ".join(("--scale", str(scale), *options)))
         for direction, name in enumerate(("read", "write")):
             times = sorted(ns / scale for ns, kind in rows if kind == direction)
             drive = server.summary["report"]["latency"][name]

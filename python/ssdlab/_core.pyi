@@ -479,7 +479,7 @@ def serve(
     state: Path | str | None,
     record: Path | str | None,
     scale: float | None,
-    is_late_allowed: bool,
+    clock_continues: bool,
     polls: bool,
     most_log: int,
     temporary: Path | str,
@@ -491,7 +491,7 @@ def serve(
 ) -> str:
     """Serve a drive over NBD until Ctrl-C; the summary as JSON.
 
-    Without `scale` it follows lateness. With `is_late_allowed` the clock continues when the server
+    Without `scale` it follows lateness. With `clock_continues` the clock continues when the server
     is behind; with `polls` the server polls shortly before an event. Beyond `most_log` bytes the
     log of the state is folded. `ready` is called with what was recovered, and `hear` with the
     summary so far when `asks` returns true, all as JSON. Raises `ConfigError`, `OSError`,

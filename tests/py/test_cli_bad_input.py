@@ -220,6 +220,22 @@ def test_disk_full(log: bool, small: Path) -> None:
     nothing_left(small, "small.toml")
 
 
+def no_files_beyond_64_kib() -> None:
+    """From here on no file may grow beyond 64 KiB, as on a full disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+
+
+def test_a_disk_that_fills_while_a_run_is_logged(small: Path) -> None:
+    # Some MB of text: the disk is full long before the end of the run.
+    sets = ("metrics.request_log=true", "workload.requests=50000")
+    options = [word for assignment in sets for word in ("--set", assignment)]
+    done = ssdlab_process(
+        "run", "small.toml", *options, "--out", "o", cwd=small, limit=no_files_beyond_64_kib
+    )
+    refused(done, 2, "error: o/requests.csv.zst: cannot be written: File too large")
+    nothing_left(small, "small.toml")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
 def test_standard_output_full(small: Path) -> None:
     with Path("/dev/full").open("w") as full:

@@ -136,21 +136,35 @@ def test_a_disk_without_space_for_the_log_is_named_before_the_drive_is_served(
 def test_a_server_that_was_behind_says_so(
     options: tuple[str, ...], counts: tuple[int, int], words: str, tmp_path: Path
 ) -> None:
-    # A read takes some tens of microseconds, and at this scale as many milliseconds.
-    slowly = ("--scale", "500", "--state", "drive", *options)
+    # A read takes 70 us or more, and at this scale more than a third of a second.
+    slowly = ("--scale", "5000", "--state", "drive", "--set", "precondition.fill=1", *options)
     with served(*UNIX, *slowly, cwd=tmp_path) as server:
         client = server.client()
-        client.write(0, bytes(PAGE))
         client.send(READ, 0, PAGE)
+        # It is answered in no time, so the server has read both requests.
+        assert client.extents(0, PAGE)
         server.process.send_signal(signal.SIGSTOP)
+        start = time.monotonic()
         time.sleep(1)
         server.process.send_signal(signal.SIGCONT)
         client.answer(PAGE)
+        most_ns = 1e9 * (time.monotonic() - start)
+        # It has caught up, whatever it waits for now.
+        time.sleep(0.2)
         text = server.stop()
     assert words in text
     summary = json.loads((tmp_path / "drive" / "summary.json").read_text())
-    assert tuple(min(1, summary[key]["count"]) for key in ("stops", "lags")) == counts
-    assert summary["lags" if counts[1] else "stops"]["ns"] > 1e6
+    delays = summary["stops"], summary["lags"]
+    assert tuple(min(1, delay["count"]) for delay in delays) == counts
+    assert 1e8 < sum(delay["ns"] for delay in delays) < most_ns
+
+
+def test_polling_leaves_a_cpu_to_clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(DRIVE)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    done = ssdlab_command("serve", "tiny.toml", *UNIX, "--poll", cwd=tmp_path)
+    refused(done, 2, "--poll: this process may use only one CPU, which its clients need")
+    nothing_left(tmp_path, "tiny.toml")
 
 
 def test_a_second_signal_is_a_power_cut() -> None:

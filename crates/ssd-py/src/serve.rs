@@ -87,12 +87,12 @@ pub(crate) fn served_why(
 /// Serve the drive of a resolved configuration (JSON) until Ctrl-C. Returns the summary as JSON. `ready` is called
 /// with what has been recovered, as JSON, when clients may connect. When `asks` returns true, `hear` is called with
 /// the summary so far, as JSON. `unix` is the path of a Unix socket, `tcp` an address and a port. Without `scale` the
-/// scale follows the lateness. With `is_late_allowed` the clock continues when the server is behind; with `polls` the
+/// scale follows the lateness. With `clock_continues` the clock continues when the server is behind; with `polls` the
 /// server polls shortly before an event. Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError`
 /// for what cannot be served, `OSError` for a file, `StuckError` for a drive that fails.
 #[pyfunction]
 #[pyo3(signature = (
-    config, name, *, unix, tcp, state, record, scale, is_late_allowed, polls, most_log, temporary, commit,
+    config, name, *, unix, tcp, state, record, scale, clock_continues, polls, most_log, temporary, commit,
     ready, asks, hear, progress
 ))]
 #[expect(clippy::too_many_arguments, reason = "the options of a command")]
@@ -105,7 +105,7 @@ pub(crate) fn serve(
     state: Option<PathBuf>,
     record: Option<PathBuf>,
     scale: Option<f64>,
-    is_late_allowed: bool,
+    clock_continues: bool,
     polls: bool,
     most_log: u64,
     temporary: PathBuf,
@@ -126,7 +126,7 @@ pub(crate) fn serve(
         _ => return Err(refused("--nbd: give one address".into())),
     };
     let scale = scale.map_or(Scale::Auto, Scale::Fixed);
-    let pacing = Pacing { scale, is_late_allowed, polls };
+    let pacing = Pacing { scale, clock_continues, polls };
     let order = Order { address, state, record, pacing, most_log, name, temporary, commit };
     let mut bridge = Bridge::new(progress);
     let mut hearing = PyAudience { ready, asks, hear, raised: None };

@@ -1,9 +1,4 @@
 //! A compressed CSV file, written by a thread of its own: compression takes longer than what it logs.
-#![allow(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "threads are banned in the core; this one only writes"
-)]
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -20,14 +15,16 @@ const WAITING: usize = 4;
 /// zstd's level.
 const LEVEL: i32 = 3;
 
-/// A compressed CSV file.
+type Encoder = zstd::Encoder<'static, File>;
+
+/// A compressed CSV file. If it cannot be written, the first call after that fails.
 pub(crate) struct Table {
     name: String,
     /// What the thread does not have yet. Callers append whole lines and then call [`Table::end_line`].
     pub(crate) text: String,
     /// `None` once the thread has failed or has everything.
     chunks: Option<SyncSender<String>>,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    thread: Option<JoinHandle<io::Result<Encoder>>>,
 }
 
 impl Table {
@@ -38,7 +35,7 @@ impl Table {
     pub(crate) fn create(folder: &Path, name: &str, header: &str) -> Result<Table, String> {
         let path = folder.join(name);
         let start = || {
-            let encoder = zstd::Encoder::new(File::create_new(&path)?, LEVEL)?;
+            let encoder = Encoder::new(File::create_new(&path)?, LEVEL)?;
             let (chunks, received) = sync_channel(WAITING);
             let thread = std::thread::Builder::new().name("log".into());
             Ok((chunks, thread.spawn(move || compress(encoder, &received))?))
@@ -59,10 +56,11 @@ impl Table {
 
     /// Pass the text to the thread.
     fn pass_on(&mut self) -> Result<(), String> {
-        let chunk = std::mem::replace(&mut self.text, String::with_capacity(CHUNK + (CHUNK >> 4)));
+        let chunk = std::mem::take(&mut self.text);
+        self.text.reserve(chunk.capacity());
         let is_passed = self.chunks.as_ref().is_some_and(|chunks| chunks.send(chunk).is_ok());
         // The thread ends early only if it has failed.
-        if is_passed { Ok(()) } else { self.join() }
+        if is_passed { Ok(()) } else { self.join().map(drop) }
     }
 
     /// Complete the file.
@@ -71,21 +69,23 @@ impl Table {
     /// It cannot be written.
     pub(crate) fn finish(mut self) -> Result<(), String> {
         self.pass_on()?;
-        self.join()
+        let Some(encoder) = self.join()? else { return Ok(()) };
+        let complete = || encoder.finish()?.sync_all();
+        complete().map_err(|error| unwritable(&self.name, &error))
     }
 
-    /// Wait for the thread, which has everything or has failed.
-    fn join(&mut self) -> Result<(), String> {
+    /// Wait until the thread has compressed everything or has failed; `None` if it was waited for before.
+    fn join(&mut self) -> Result<Option<Encoder>, String> {
         drop(self.chunks.take());
-        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let Some(thread) = self.thread.take() else { return Ok(None) };
         let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
-        ended.map_err(|error| unwritable(&self.name, &error))
+        ended.map(Some).map_err(|error| unwritable(&self.name, &error))
     }
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // Nobody completes the file, so its errors do not matter; but no thread writes to a folder that may be removed.
+        // Nobody completes the file, so its errors do not matter. The thread must not write to a folder that is removed.
         let _ = self.join();
     }
 }
@@ -95,12 +95,9 @@ fn unwritable(name: &str, error: &io::Error) -> String {
 }
 
 /// Compress all chunks.
-fn compress(
-    mut encoder: zstd::Encoder<'static, File>,
-    chunks: &Receiver<String>,
-) -> io::Result<()> {
+fn compress(mut encoder: Encoder, chunks: &Receiver<String>) -> io::Result<Encoder> {
     for chunk in chunks {
         encoder.write_all(chunk.as_bytes())?;
     }
-    encoder.finish()?.sync_all()
+    Ok(encoder)
 }

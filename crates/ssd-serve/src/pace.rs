@@ -1,7 +1,7 @@
 //! The clock of the drive (simulated time is wall time divided by the scale), and how late replies are.
 //!
-//! A thread that sleeps until a certain time wakes late: some µs on most machines, 20 to 150 µs in a virtual machine
-//! whose host takes idle CPUs away.
+//! A thread that sleeps until a certain time wakes late: by some µs with real-time priority, by up to 50 µs more without
+//! it (timer slack), and by 20 to 150 µs in a virtual machine whose host takes idle CPUs away.
 #![allow(clippy::disallowed_types, reason = "a served drive runs on wall time")]
 
 use serde::Serialize;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How far the server may be behind an event of the drive before its clock stops, wall time.
 const BEHIND: Duration = Duration::from_millis(1);
 
-/// For how long a server that polls does so before an event of the drive, wall time: longer than a thread oversleeps.
+/// For how long a server that polls does so before an event of the drive, wall time: a thread rarely wakes later.
 const POLL: Duration = Duration::from_micros(200);
 
 /// The 99th percentile of lateness, in ns of the drive's time, up to which the latencies that clients measure are those
@@ -34,7 +34,7 @@ pub struct Pacing {
     /// How wall time passes.
     pub scale: Scale,
     /// Whether the clock continues when the server is behind, so that replies are late.
-    pub is_late_allowed: bool,
+    pub clock_continues: bool,
     /// Whether the server polls instead of sleeping shortly before an event of the drive.
     pub polls: bool,
 }
@@ -42,13 +42,13 @@ pub struct Pacing {
 impl Default for Pacing {
     /// Wall time passes as fast as that of the drive, whose clock stops when the server is behind.
     fn default() -> Pacing {
-        Pacing { scale: Scale::Fixed(1.0), is_late_allowed: false, polls: false }
+        Pacing { scale: Scale::Fixed(1.0), clock_continues: false, polls: false }
     }
 }
 
-/// When the server was more than 1 ms behind: stops of the clock, or times in which replies were late.
+/// How the server was more than 1 ms behind the drive: stops of the clock, or spans in which it continued.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
-pub struct Stops {
+pub struct Delays {
     /// How often.
     pub count: u64,
     /// Their total time, ns of wall time.
@@ -63,9 +63,11 @@ pub struct Pace {
     simulated: u64,
     /// Wall time passes this many times as fast as that of the drive.
     scale: f64,
+    /// The scale before `simulated`.
+    earlier_scale: f64,
     pacing: Pacing,
-    stops: Stops,
-    lags: Stops,
+    stops: Delays,
+    lags: Delays,
     /// Since when the server has been behind.
     behind_since: Option<Instant>,
 }
@@ -85,9 +87,10 @@ impl Pace {
             wall: now,
             simulated: 0,
             scale,
+            earlier_scale: scale,
             pacing,
-            stops: Stops::default(),
-            lags: Stops::default(),
+            stops: Delays::default(),
+            lags: Delays::default(),
             behind_since: None,
         }
     }
@@ -98,16 +101,10 @@ impl Pace {
         self.pacing.scale == Scale::Auto
     }
 
-    /// For how long of the next `time` the server sleeps; then it polls.
+    /// For how long to sleep if the next event of the drive is `until_event` away; a server that polls sleeps less.
     #[must_use]
-    pub fn sleep(&self, time: Duration) -> Duration {
-        if self.pacing.polls { time.saturating_sub(POLL) } else { time }
-    }
-
-    /// Whether the server polls when it has to wait for this much longer.
-    #[must_use]
-    pub fn is_polling(&self, left: Duration) -> bool {
-        self.pacing.polls && !left.is_zero() && left <= POLL
+    pub fn sleep_time(&self, until_event: Duration) -> Duration {
+        if self.pacing.polls { until_event.saturating_sub(POLL) } else { until_event }
     }
 
     /// Simulated time, ns.
@@ -136,45 +133,48 @@ impl Pace {
     /// Wall time since simulated time `at`, ns.
     #[must_use]
     pub fn late(&self, at: u64) -> u64 {
-        let before = (self.simulated.saturating_sub(at) as f64 * self.scale) as u64;
+        let before = (self.simulated.saturating_sub(at) as f64 * self.earlier_scale) as u64;
         let since = self.wall.elapsed().saturating_sub(self.due(at));
         before + since.as_nanos() as u64
     }
 
-    /// Stop the clock if the server is far behind the next event of the drive, which is due at `next`; the clock
-    /// continues from there. Returns how long it has stopped, ns of wall time. If replies may be late, only note it.
+    /// Whether the server is far behind the next event of the drive, which is due at `next`: by how much, ns of wall
+    /// time.
+    fn delay(&self, next: Option<u64>) -> Option<u64> {
+        next.map(|at| self.late(at)).filter(|&delay| delay > BEHIND.as_nanos() as u64)
+    }
+
+    /// Note whether the server is far behind the next event of the drive, which is due at `next`. Then the clock stops
+    /// and continues from there, unless it is to continue. Returns how long it has stopped, ns of wall time.
     pub fn hold(&mut self, next: Option<u64>) -> u64 {
-        let delay = next.map_or(0, |at| self.late(at));
-        let is_behind = delay > BEHIND.as_nanos() as u64;
-        if self.pacing.is_late_allowed {
-            self.note_lag(is_behind.then_some(Duration::from_nanos(delay)));
+        let Some((at, delay)) = next.zip(self.delay(next)) else { return 0 };
+        if self.pacing.clock_continues {
+            if self.behind_since.is_none() {
+                self.lags.count += 1;
+                self.behind_since = Instant::now().checked_sub(Duration::from_nanos(delay));
+            }
             return 0;
         }
-        let Some(at) = next.filter(|_| is_behind) else { return 0 };
         self.set(at);
         self.stops.count += 1;
         self.stops.ns += delay;
         delay
     }
 
-    /// Note by how much the server is behind, if it is.
-    fn note_lag(&mut self, delay: Option<Duration>) {
-        match (self.behind_since, delay) {
-            (None, Some(delay)) => {
-                self.lags.count += 1;
-                self.behind_since = Instant::now().checked_sub(delay);
-            }
-            (Some(since), None) => {
-                self.lags.ns += since.elapsed().as_nanos() as u64;
-                self.behind_since = None;
-            }
-            _ => {}
+    /// Note that the drive has run on, so that its next event is due at `next`: the server may have caught up.
+    pub fn catch_up(&mut self, next: Option<u64>) {
+        if let Some(since) = self.behind_since
+            && self.delay(next).is_none()
+        {
+            self.lags.ns += since.elapsed().as_nanos() as u64;
+            self.behind_since = None;
         }
     }
 
     /// Simulated time is `at` now.
     pub fn set(&mut self, at: u64) {
         (self.wall, self.simulated) = (Instant::now(), at);
+        self.earlier_scale = self.scale;
     }
 
     /// The scale.
@@ -191,15 +191,15 @@ impl Pace {
 
     /// How often and for how long the clock has stopped.
     #[must_use]
-    pub fn stops(&self) -> Stops {
+    pub fn stops(&self) -> Delays {
         self.stops
     }
 
     /// How often and for how long the server was behind while the clock continued.
     #[must_use]
-    pub fn lags(&self) -> Stops {
+    pub fn lags(&self) -> Delays {
         let since = self.behind_since.map_or(0, |since| since.elapsed().as_nanos() as u64);
-        Stops { ns: self.lags.ns + since, ..self.lags }
+        Delays { ns: self.lags.ns + since, ..self.lags }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::connection::{Connection, Ticket};
 use crate::engine::{Engine, Numbers};
 use crate::listener::{Listener, Socket};
 use crate::nbd::handshake::Export;
-use crate::pace::{Lateness, Pace, Pacing, Rate, Stops, scale_for};
+use crate::pace::{Delays, Lateness, Pace, Pacing, Rate, scale_for};
 use crate::state::StateError;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
@@ -65,9 +65,9 @@ pub struct ServerStats {
     /// The scale at present.
     pub scale: f64,
     /// When the clock stopped.
-    pub stops: Stops,
+    pub stops: Delays,
     /// When the server was behind although the clock continued.
-    pub lags: Stops,
+    pub lags: Delays,
     /// The longest pause for a fold of the log, ns of wall time.
     pub longest_fold: u64,
     /// Recent rate of replies, per second of wall time.
@@ -155,6 +155,7 @@ impl Server {
         loop {
             self.hold_ns = self.pace.hold(self.engine.next_event());
             self.engine.run(self.pace.now());
+            self.pace.catch_up(self.engine.next_event());
             self.answer().map_err(ended)?;
             let is_full = self.engine.log_bytes() > self.fold_at
                 || (self.engine.is_log_short() && self.pace.elapsed() >= self.fold_from);
@@ -164,7 +165,8 @@ impl Server {
             // Before the log is folded, what is under way is completed.
             let waits = !is_full && self.take_requests();
             self.send();
-            let next = self.engine.next_event().map(|at| self.pace.until(at));
+            let sleep_time = |at| self.pace.sleep_time(self.pace.until(at));
+            let next = self.engine.next_event().map(sleep_time);
             // Requests that have just arrived let the drive run on until then.
             let fails = self.engine.failure().is_some() && !self.pending.is_empty();
             let waits = waits || fails || self.engine.has_completions();
@@ -309,14 +311,7 @@ impl Server {
         let mut ready = self.poll(Duration::ZERO)?;
         let waits = !time.is_zero() && !ready.contains(&true);
         if waits {
-            let end = self.pace.elapsed() + time;
-            ready = self.poll(self.pace.sleep(time))?;
-            while !ready.contains(&true)
-                && !self.engine.has_completions()
-                && self.pace.is_polling(end.saturating_sub(self.pace.elapsed()))
-            {
-                ready = self.poll(Duration::ZERO)?;
-            }
+            ready = self.poll(time)?;
         }
         let now = self.pace.elapsed();
         let mut gone = Vec::new();

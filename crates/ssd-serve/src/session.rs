@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::life::{Life, WearState};
 use crate::listener::Listener;
 use crate::nbd::handshake::Export;
-use crate::pace::{Pacing, Stops, VALID_NS};
+use crate::pace::{Delays, Pacing, VALID_NS};
 use crate::server::{Attendant, Server, ServerStats};
 use crate::state::{Folder, StateError, new_drive, served, without_state};
 use crate::view::{Channel, SlowRequest, Space};
@@ -107,9 +107,9 @@ pub struct Summary {
     /// How many times as fast as that of the drive wall time passed in the end.
     pub scale: f64,
     /// Stops of the drive's clock because the server was behind.
-    pub stops: Stops,
-    /// Times in which the server was behind although the clock continued.
-    pub lags: Stops,
+    pub stops: Delays,
+    /// Spans in which the server was behind and the clock continued.
+    pub lags: Delays,
     /// How late replies were sent, since the scale last changed.
     pub late: LatenessSummary,
     /// How the log was folded.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -68,7 +69,7 @@ BehindOption = Annotated[
     typer.Option(
         "--behind",
         help="What happens when the server is more than 1 ms behind the drive: the drive's clock"
-        " stops until it has caught up, or replies are late.",
+        " stops until the server has caught up, or replies are late.",
     ),
 ]
 Poll = Annotated[
@@ -139,7 +140,9 @@ def serve(
     quiet: Quiet = False,
 ) -> None:
     """Serve a simulated drive as a network block device (NBD) until Ctrl-C."""
-    pacing = Pacing(_factor(scale), is_late_allowed=behind == "late", polls=poll)
+    if poll and len(os.sched_getaffinity(0)) == 1:
+        raise ConfigError(["--poll: this process may use only one CPU, which its clients need"])
+    pacing = Pacing(_factor(scale), clock_continues=behind == "late", polls=poll)
     log_bytes = size_bytes("--log-limit", log_limit)
     address = _address(nbd)
     if record is not None and record.exists():
@@ -286,7 +289,7 @@ def _verdict(summary: dict[str, Any]) -> list[str]:
     verdict = (
         f"the latencies that clients measured{at_scale} are not valid: {share}, of {bound} allowed"
     )
-    return [verdict, "for valid ones, slow the drive down (--scale auto) or let the server --poll"]
+    return [verdict, "for valid ones, slow the drive down: --scale auto"]
 
 
 def _text(summary: dict[str, Any]) -> str:

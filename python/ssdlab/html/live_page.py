@@ -79,15 +79,16 @@ def _cards(samples: Sequence[Sample]) -> str:
         False: '<strong class="bad">not valid</strong>',
         None: "too few replies",
     }
-    stops, lags = summary["stops"], summary["lags"]
-    behind = ("server behind", lags) if lags["count"] else ("clock stopped", stops)
+    # The clock either stops or continues while the server is behind.
+    delays = [summary["stops"], summary["lags"]]
+    count, ns = (sum(delay[key] for delay in delays) for key in ("count", "ns"))
     cards = [
         _card("requests a second", f"{rates[-1]:,.0f}" if rates.size else "–", _totals(summary)),
         _card("write amplification", number("waf.total", report["waf"]["total"])),
         _card("erased blocks", f"{free:,}", f"of {blocks:,}"),
         _card("channels that collect", f"{collecting}", f"of {len(channels)}"),
         _card("replies late, p99", _time(late["p99_ns"]), valid[late["is_valid"]]),
-        _card(behind[0], counted(behind[1]["count"], "time"), f"{_time(behind[1]['ns'])} in all"),
+        _card("server behind", counted(count, "time"), f"{_time(ns)} in all"),
         _card("scale", f"{summary['scale']:.4g}", "seconds of wall time per second of the drive's"),
         _card("priority", "real-time" if summary["real_time"] else "ordinary"),
     ]

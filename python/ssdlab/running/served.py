@@ -42,12 +42,12 @@ class Pacing:
     """How the server keeps to the clock of the drive.
 
     Wall time passes `scale` times as fast as that of the drive; without a scale, as much faster as
-    timely replies require. When the server is behind, the clock stops, or with `is_late_allowed`
+    timely replies require. When the server is behind, the clock stops, or with `clock_continues`
     replies are late. With `polls` the server polls instead of sleeping shortly before an event.
     """
 
     scale: float | None = 1.0
-    is_late_allowed: bool = False
+    clock_continues: bool = False
     polls: bool = False
 
 
@@ -105,7 +105,7 @@ def serve_drive(
                 state=state,
                 record=record,
                 scale=pacing.scale,
-                is_late_allowed=pacing.is_late_allowed,
+                clock_continues=pacing.clock_continues,
                 polls=pacing.polls,
                 most_log=most_log,
                 temporary=Path(tempfile.gettempdir()),

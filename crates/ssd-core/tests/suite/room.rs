@@ -106,13 +106,13 @@ proptest! {
 fn storms_level() {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::new(cases(1, 53));
-    let levelled = (0..60u64).filter(|&seed| {
+    let levelled = (0..600u64).filter(|&seed| {
         let RandomConfig(c) =
             levelled_config().new_tree(&mut runner).expect("one is valid").current();
         timed(&c, seed, 500) > 0 && functional(&c, seed, 1500) > 0
     });
     let count = levelled.count();
-    assert!(count >= 30, "{count} of 60");
+    assert!(count >= 300, "{count} of 600");
 }
 
 /// Cold and hot pages are written in turn, so that every second pool gets only cold pages.

@@ -37,7 +37,7 @@ section! {
         simulated: u64 [Duration, shown("simulated_ns", "simulated time")] = inputs.span_ns(),
         /// Wall-clock time.
         wall: Option<u64> [Duration, fact("wall_ns")] = inputs.wall_ns,
-        /// CPU time.
+        /// CPU time, without that of the threads that write logs.
         cpu: Option<u64> [Duration] = inputs.cpu_ns,
     }
 }

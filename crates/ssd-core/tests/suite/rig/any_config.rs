@@ -176,6 +176,7 @@ fn set_types(c: &mut Config, (bits, of_each, longer): (u32, u32, u64)) {
     (c.device.bits, c.device.word_line) = (bits, bits * of_each);
     whole_word_lines(c);
     let t = &mut c.timing;
+    (t.read_types, t.program_types) = (Vec::new(), Vec::new());
     if bits > 1 {
         t.read_types = (0..u64::from(bits)).map(|n| t.read_ns + n * longer / 10).collect();
         t.program_types = (0..u64::from(bits)).rev().map(|n| t.program_ns + n * longer).collect();
@@ -325,6 +326,10 @@ pub(crate) fn levelled_config() -> impl Strategy<Value = RandomConfig> {
             (c.alloc.pool, c.gc.reserve) = (pool, reserve);
             let d = &mut c.device;
             (d.channels, d.chips_per_channel, d.planes_per_chip, d.pages_per_block) = shape;
+            // Whole word lines could make blocks larger, and larger blocks are levelled less often.
+            if !d.pages_per_block.is_multiple_of(d.word_line) {
+                set_types(&mut c, (1, 1, 0));
+            }
             if c.gc.trigger.len() == 1 {
                 c.gc.trigger = vec![free_blocks(soft)];
             }
