@@ -41,6 +41,7 @@ class Phases:
         suspend = report.get("config.timing.suspend") or "none"
         self.suspended = ("program", "erase") if suspend == "both" else (suspend,)
         keys = ("retry_probability", "retry_growth")
+        self.most_retries = report.number("config.controller.retry_limit")
         self.has_retries = any(report.number(f"config.controller.{key}") for key in keys)
         self.units: dict[Any, list[Op]] = {}
         """The operations that run together on a unit."""
@@ -87,7 +88,9 @@ class Phases:
             expected = max(self.types.array_ns(op) for op in together)
         extra = in_array - expected
         if first.kind == "read" and self.has_retries and expected:
-            extra %= self.types.retry_ns(first) or 1
+            retry_ns = self.types.retry_ns(first)
+            if 0 < extra <= self.most_retries * retry_ns:
+                extra %= retry_ns
         if extra:
             self._differs(first, "array", [expected], in_array)
 

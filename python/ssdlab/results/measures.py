@@ -601,7 +601,7 @@ class Time:
     wall: int | None
     """Wall-clock time."""
     cpu: int | None
-    """CPU time."""
+    """CPU time, without that of the threads that write logs."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,10 @@ FUNCTIONAL: Keys = {
     "run.mode": "functional",
     **UNTIMED,
     "metrics.interval": "0 s",
+    "device.bits": 1,
+    "device.word_line": 1,
 }
-"""Switches functional mode on, and what it does not support off."""
+"""Switches functional mode on, and what it does not support or need off."""
 FEWEST_PAGES = 32
 """With fewer pages in an erase unit the error of its size is unknown."""
 TIMED_BLOCKS, FEWEST_TIMED = 343, 48
@@ -252,6 +254,8 @@ def timed_device(drive: Config, pages: int, provision: float | None = None) -> S
     size = min(
         drive["device.pages_per_block"], max(1, int(pool_pages / min(pool.blocks, TIMED_BLOCKS)))
     )
+    word_line = drive["device.word_line"]
+    size = max(word_line, size // word_line * word_line)
     used = pages / pool.pools / members / size
     if _blocks(pool, used) < FEWEST_TIMED:
         return None

@@ -287,16 +287,14 @@ fn find_key<T: Composed>(name: &str) -> Option<&'static str> {
 }
 
 /// The time of a page of an unknown type is the mean of the types. Of `read` and `read_types` the one set in the later
-/// layer counts, as of `program` and `program_types`.
+/// layer counts, as of `program` and `program_types`. A later `device.bits = 1` gives all pages the mean.
 fn settle_types(config: &mut Config, pending: &Pending, errors: &mut Errors) {
     let t = &mut config.timing;
     for (key, types_key, ns, types) in [
         ("timing.read", "timing.read_types", &mut t.read_ns, &mut t.read_types),
         ("timing.program", "timing.program_types", &mut t.program_ns, &mut t.program_types),
     ] {
-        if pending.is_later(key, types_key)
-            || pending.is_later("device.bits", types_key) && config.device.bits == 1
-        {
+        if pending.is_later(key, types_key) {
             types.clear();
         }
         if types.is_empty() {
@@ -315,6 +313,9 @@ fn settle_types(config: &mut Config, pending: &Pending, errors: &mut Errors) {
             errors.add(place, key, message);
         }
         *ns = mean;
+        if pending.is_later("device.bits", types_key) && config.device.bits == 1 {
+            types.clear();
+        }
     }
 }
 

@@ -117,20 +117,11 @@ impl Times {
         }
     }
 
-    /// Array program of `page`, likewise.
-    #[inline(always)]
+    /// Array program of `page`.
+    #[inline]
     #[must_use]
-    pub fn program_of<const FULL: bool>(&self, geo: &Geometry, page: Ppn) -> u64 {
-        match &self.types {
-            Some(types) if FULL => types.program_ns[geo.type_of(page)],
-            _ => self.program_ns,
-        }
-    }
-
-    /// Array read of page `page` of a flash block.
-    #[must_use]
-    pub fn read_in_block(&self, geo: &Geometry, page: u32) -> u64 {
-        self.types.as_ref().map_or(self.read_ns, |types| types.read_ns[geo.type_in_block(page)])
+    pub fn program_of(&self, geo: &Geometry, page: Ppn) -> u64 {
+        self.types.as_ref().map_or(self.program_ns, |types| types.program_ns[geo.type_of(page)])
     }
 
     /// Array program of page `page` of a flash block.

@@ -72,10 +72,15 @@ impl Core {
         self.array.times.read_of::<FULL>(&self.ftl.geo, page)
     }
 
-    /// Array program of `page`, which is bound.
+    /// Array program of the operation in `slot`, which is bound to a page. The plain loop looks up no page.
     #[inline(always)]
-    pub(super) fn program_ns<const FULL: bool>(&self, page: Ppn) -> u64 {
-        self.array.times.program_of::<FULL>(&self.ftl.geo, page)
+    fn program_ns<const FULL: bool>(&self, slot: OpSlot) -> u64 {
+        let times = &self.array.times;
+        if FULL {
+            times.program_of(&self.ftl.geo, self.array.ops[slot].ppn)
+        } else {
+            times.program_ns
+        }
     }
 
     /// Start the operation of this slot and kind on the unit: array and bus time, and the first phase.
@@ -194,7 +199,8 @@ impl Core {
         if self.ftl.space.has_page(plane, self.frontier_of_copy::<true>(plane, moved)) {
             self.bind_copy::<true>(slot, moved, plane);
             let programmed = self.array.ops[slot].ppn;
-            let array_ns = self.read_ns::<true>(moved.source) + self.program_ns::<true>(programmed);
+            let program_ns = self.array.times.program_of(&self.ftl.geo, programmed);
+            let array_ns = self.read_ns::<true>(moved.source) + program_ns;
             let times = (array_ns, 0);
             self.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
             return true;
@@ -236,7 +242,7 @@ impl Core {
             plane
         };
         self.bind_copy::<FULL>(slot, moved, plane);
-        let mut array_ns = self.program_ns::<FULL>(self.array.ops[slot].ppn);
+        let mut array_ns = self.program_ns::<FULL>(slot);
         let mut bus_ns = self.array.times.gc_program_bus_ns;
         if FULL && self.gc.watches_way {
             bus_ns = self.copy_bus_ns(slot);
@@ -247,7 +253,7 @@ impl Core {
                 let moved = *self.array.ops[next_slot].moved();
                 self.bind_copy::<FULL>(next_slot, moved, plane);
                 planes.push(plane);
-                array_ns = array_ns.max(self.program_ns::<FULL>(self.array.ops[next_slot].ppn));
+                array_ns = array_ns.max(self.program_ns::<FULL>(next_slot));
                 bus_ns += self.array.times.gc_program_bus_ns;
                 self.array.units[unit].also.push(&mut self.array.ops, next_slot);
             }
@@ -446,7 +452,7 @@ impl Ssd {
             return false;
         }
         self.bind_host::<FULL, GROUPS>(slot, target);
-        let mut array_ns = self.core.program_ns::<FULL>(self.core.array.ops[slot].ppn);
+        let mut array_ns = self.core.program_ns::<FULL>(slot);
         let mut bus_ns = self.core.array.times.host_bus_ns;
         if FULL && self.core.array.multi_plane {
             let mut planes = vec![target];
@@ -455,8 +461,7 @@ impl Ssd {
             {
                 self.bind_host::<FULL, GROUPS>(next_slot, plane);
                 planes.push(plane);
-                let page = self.core.array.ops[next_slot].ppn;
-                array_ns = array_ns.max(self.core.program_ns::<FULL>(page));
+                array_ns = array_ns.max(self.core.program_ns::<FULL>(next_slot));
                 bus_ns += self.core.array.times.host_bus_ns;
                 self.core.array.units[unit].also.push(&mut self.core.array.ops, next_slot);
             }

@@ -207,7 +207,7 @@ pub(crate) struct OperationEnd {
 
 /// When the read of a copy-back, which programs `page`, has ended, or was cut off.
 fn end_of_copyback_read(core: &Core, page: Ppn, end: &OperationEnd) -> Nanos {
-    let (now, program_ns) = (core.array.now, core.program_ns::<true>(page));
+    let (now, program_ns) = (core.array.now, core.array.times.program_of(&core.ftl.geo, page));
     if !end.cut_off {
         debug_assert!(now.0 >= program_ns, "its program began before time");
         return Nanos(now.0 - program_ns);
