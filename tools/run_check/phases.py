@@ -41,7 +41,7 @@ class Phases:
         suspend = report.get("config.timing.suspend") or "none"
         self.suspended = ("program", "erase") if suspend == "both" else (suspend,)
         keys = ("retry_probability", "retry_growth")
-        self.most_retries = report.number("config.controller.retry_limit")
+        self.most_retries = report.number("config.controller.retry_limit") or 0
         self.has_retries = any(report.number(f"config.controller.{key}") for key in keys)
         self.units: dict[Any, list[Op]] = {}
         """The operations that run together on a unit."""

@@ -85,7 +85,7 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // Nobody completes the file, so its errors do not matter. The thread must not write to a folder that is removed.
+        // Nobody completes the file, so its errors do not matter. Its folder may be removed next.
         let _ = self.join();
     }
 }

@@ -1,7 +1,7 @@
 //! The clock of the drive (simulated time is wall time divided by the scale), and how late replies are.
 //!
-//! A thread that sleeps until a certain time wakes late: by some µs with real-time priority, by up to 50 µs more without
-//! it (timer slack), and by 20 to 150 µs in a virtual machine whose host takes idle CPUs away.
+//! A thread that sleeps until a certain time wakes late: by some µs with real-time priority, by up to 50 µs more
+//! without it (timer slack), and by 20 to 150 µs in a virtual machine whose host takes idle CPUs away.
 #![allow(clippy::disallowed_types, reason = "a served drive runs on wall time")]
 
 use serde::Serialize;

@@ -386,7 +386,7 @@ NOTES: tuple[str, ...] = (
     " As needed helps under collection first and round robin, up to 45 %; the selective path in 13"
     " settings; closing a channel in none. At 75 % the reserve takes most victims. Recorded traces"
     " differ.",
-    "With [suspension](suspension.md), which this device lacks, they gain nothing for reads.",
+    "With [suspension](suspension.md), which it lacks, they gain nothing for reads.",
 )
 """What was found, in words."""
 
