@@ -254,7 +254,7 @@ def timed_device(drive: Config, pages: int, provision: float | None = None) -> S
     size = min(
         drive["device.pages_per_block"], max(1, int(pool_pages / min(pool.blocks, TIMED_BLOCKS)))
     )
-    word_line = drive["device.word_line"]
+    word_line = drive.values["device"].get("word_line", 1)
     size = max(word_line, size // word_line * word_line)
     used = pages / pool.pools / members / size
     if _blocks(pool, used) < FEWEST_TIMED:
