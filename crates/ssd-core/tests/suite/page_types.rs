@@ -1,6 +1,6 @@
 //! Types of pages: the time of each page by hand, over all kinds of operations.
 
-use crate::rig::{alone, closed, device, finish, free_blocks, whole, with_pages};
+use crate::rig::{alone, closed, device, finish, free_blocks, operations_of, whole, with_pages};
 use ssd_core::config::{
     self, BusyUnit, Config, EraseUnit, GcPath, Input, Kernel, PoolScope, PowerCut, Suspend,
     TimingModel,
@@ -35,13 +35,6 @@ fn tlc(shape: [u32; 3], word_line: u32) -> Config {
     c.gc.trigger = vec![free_blocks(2)];
     c.metrics.op_log = true;
     c
-}
-
-fn log_of(ssd: &mut Ssd) -> Vec<OpRecord> {
-    ssd.quiesce().expect("it comes to rest");
-    let mut log = Vec::new();
-    ssd.drain_operations(&mut log);
-    log
 }
 
 fn in_array(r: &OpRecord) -> u64 {
@@ -112,7 +105,7 @@ fn planes_programmed_together_take_the_time_of_the_slowest_page() {
     for pair in 0..6 {
         slowest.push(alone(&mut ssd, whole(Op::Write, 1 + 2 * pair, 2)));
     }
-    let log = log_of(&mut ssd);
+    let log = operations_of(&mut ssd);
     assert_eq!(slowest[0], C + X + PROGRAM[0]);
     let mut mixed = 0;
     for pair in log[1..].chunks(2) {
@@ -145,7 +138,7 @@ fn copies_take_the_times_of_the_pages_that_they_read_and_program() {
             .collect();
         closed(&mut ssd, 3, requests).expect("they complete");
         let mut copies = 0;
-        for r in &log_of(&mut ssd) {
+        for r in &operations_of(&mut ssd) {
             let kind = r.place.page as usize % 6 / 2;
             let copied_back = path == GcPath::Copyback && r.cause == Cause::Gc;
             // The log of the serial model has one phase.
@@ -234,7 +227,7 @@ fn a_checkpoint_programs_its_pages_in_their_times() {
     while let Some(next) = ssd.next_event() {
         ssd.run_until(next, &mut Vec::new()).expect("the checkpoint ends");
     }
-    let log = log_of(&mut ssd);
+    let log = operations_of(&mut ssd);
     let metadata: Vec<_> = log.iter().filter(|r| r.cause == Cause::Metadata).collect();
     assert!(!metadata.is_empty(), "no checkpoint");
     for r in metadata.iter().filter(|r| r.op == FlashOp::Program) {

@@ -2,7 +2,7 @@
 //! device, the time of one block, what PBGC and BBGC block, and G(t) at every instant.
 
 use crate::oracle::algorithm_1::Algorithm1;
-use crate::rig::{closed, finish};
+use crate::rig::{closed, finish, operations_of};
 use ssd_core::config::{Config, Input, Kernel, load};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::blocks::{BlockState, BlockTable, Fill};
@@ -32,13 +32,6 @@ fn preset(name: &str, sets: &[(&str, &str)]) -> Config {
 /// Whole pages of 4 KiB.
 fn pages(op: Op, lpn: u64, count: u64) -> Request {
     Request::new(op, lpn * 8, (count * 8) as u32)
-}
-
-fn log_of(ssd: &mut Ssd) -> Vec<OpRecord> {
-    ssd.quiesce().unwrap();
-    let mut log = Vec::new();
-    ssd.drain_operations(&mut log);
-    log
 }
 
 // ---------------------------------------------------------------- equation 1
@@ -394,7 +387,7 @@ fn with_pauses(name: &str, slowly: u64, sets: &[(&str, &str)]) -> (Ssd, Vec<OpRe
         ssd.submit(Nanos(at), &pages(op, lpn, count), None).unwrap();
     }
     finish(&mut ssd).unwrap();
-    let log = log_of(&mut ssd);
+    let log = operations_of(&mut ssd);
     (ssd, log, 8 * 64 * 16)
 }
 

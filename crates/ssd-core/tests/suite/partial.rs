@@ -1,7 +1,7 @@
 //! Partial transfers: of a page that the host reads, only the sectors that it asks for cross the bus. Times by hand,
 //! and what crosses as a whole.
 
-use crate::rig::{alone, closed, device, finish, free_blocks, whole, with_pages};
+use crate::rig::{alone, closed, device, finish, free_blocks, operations_of, whole, with_pages};
 use ssd_core::config::{
     self, ChipFailure, Config, GcPath, Input, Kernel, PoolScope, RemapMode, Suspend, TimingModel,
 };
@@ -33,13 +33,6 @@ fn partial(shape: [u32; 3]) -> Config {
     c.gc.trigger = vec![free_blocks(2)];
     c.metrics.op_log = true;
     c
-}
-
-fn log_of(ssd: &mut Ssd) -> Vec<OpRecord> {
-    ssd.quiesce().expect("it comes to rest");
-    let mut log = Vec::new();
-    ssd.drain_operations(&mut log);
-    log
 }
 
 /// How long the data of an operation were on the bus.
@@ -107,7 +100,7 @@ fn copies_cross_whole_over_the_controller_and_not_at_all_by_copy_back() {
             }
         });
         closed(&mut ssd, 4, requests).expect("they complete");
-        let log = log_of(&mut ssd);
+        let log = operations_of(&mut ssd);
         let mut seen = [0; 2];
         for r in log.iter().filter(|r| r.op != FlashOp::Erase) {
             let of_gc = r.cause == Cause::Gc;
@@ -135,7 +128,7 @@ fn a_copy_for_the_host_reads_whole_pages() {
     }]);
     ssd.submit(ssd.now(), &whole(Op::Copy, 50, 2), Some(&ranges)).expect("a valid copy");
     finish(&mut ssd).expect("it completes");
-    let log = log_of(&mut ssd);
+    let log = operations_of(&mut ssd);
     let copies: Vec<_> = log.iter().filter(|r| r.cause == Cause::Remap).collect();
     assert_eq!(copies.len(), 4, "two reads, two programs");
     assert!(copies.iter().all(|r| on_bus(r) == X + 2 * SRAM), "{copies:?}");
@@ -177,7 +170,7 @@ fn a_page_is_computed_from_whole_pages() {
     latencies.dedup();
     // Four channels: the pages of the three other chips cross side by side.
     assert_eq!(latencies, [C + R + PARTS[1], C + R + X]);
-    for r in &log_of(&mut ssd) {
+    for r in &operations_of(&mut ssd) {
         let expected = if r.cause == Cause::Reconstruct { X } else { PARTS[1] };
         assert_eq!(on_bus(r), expected, "{r:?}");
     }

@@ -16,6 +16,7 @@ use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Completion, Op, Request};
 use ssd_core::plug::{PolicyInfo, PolicySpec, Value};
 use ssd_core::sim::functional::Functional;
+use ssd_core::sim::logs::operations::OpRecord;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
 
@@ -125,6 +126,14 @@ pub(crate) fn finish<D: Device>(device: &mut D) -> Result<Vec<Completion>, Devic
             return Ok(all);
         }
     }
+}
+
+/// The operations that a device has logged, once it is at rest.
+pub(crate) fn operations_of(ssd: &mut Ssd) -> Vec<OpRecord> {
+    ssd.quiesce().expect("it comes to rest");
+    let mut log = Vec::new();
+    ssd.drain_operations(&mut log);
+    log
 }
 
 /// The latency of one request at a time.
