@@ -193,10 +193,10 @@ impl Policy {
         assert!(self.window.times <= LONGEST, "a window of {} times", self.window.times);
     }
 
-    /// Whether victims show that the plan was wrong: the valid share of their pages exceeds the expectation by the
-    /// margin, and at least as many pages leave the group as if that share of all that were expected to enter it were
-    /// valid.
-    fn is_wrong(&mut self, block: &CollectedBlock) -> bool {
+    /// Note a victim. Returns whether victims show that the plan was wrong: the valid share of their pages exceeds the
+    /// expectation by the margin, and at least as many pages leave the group as if that share of all that were
+    /// expected to enter it were valid.
+    fn refutes_plan(&mut self, block: &CollectedBlock) -> bool {
         let (last, pages) = (self.last, f64::from(self.ground.pages_per_block));
         let Some(followed) = &mut self.followed else { return false };
         debug_assert!(block.class <= last, "{block:?} is of no class");
@@ -255,7 +255,7 @@ impl SeparationPolicy for Policy {
             self.hot_age = Some(former + (age - former) / FADING);
             self.hot_valid += (share - self.hot_valid) / FADING;
         }
-        if self.is_wrong(block) {
+        if self.refutes_plan(block) {
             self.followed = None;
             self.window.times = (self.window.times * 2).min(LONGEST);
         }
