@@ -79,15 +79,7 @@ impl State {
             }
             page += extent.pages;
             let (op, pins) = (Op::Read, vec![pin.clone()]);
-            reads.push(NotedRequest {
-                number: id,
-                op,
-                extent,
-                flags: 0,
-                stream: 0,
-                data: None,
-                _pins: pins,
-            });
+            reads.push(NotedRequest::without_data(id, op, extent, pins));
         }
         reads
     }

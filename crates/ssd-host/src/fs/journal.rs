@@ -136,15 +136,7 @@ impl State {
                 let (number, op) = (self.next_number(), Op::Trim);
                 self.writing.insert(number);
                 self.discarded += u64::from(extent.pages);
-                trims.push(NotedRequest {
-                    number,
-                    op,
-                    extent,
-                    flags: 0,
-                    stream: 0,
-                    data: None,
-                    _pins: Vec::new(),
-                });
+                trims.push(NotedRequest::without_data(number, op, extent, Vec::new()));
             }
             self.nodes.push(Node::Io(trims));
         }

@@ -131,6 +131,13 @@ pub struct NotedRequest {
     pub(crate) _pins: Vec<Pin>,
 }
 
+impl NotedRequest {
+    /// A request without data, which reads the files behind `pins`, if any.
+    pub(crate) fn without_data(number: u64, op: Op, extent: Extent, pins: Vec<Pin>) -> Self {
+        NotedRequest { number, op, extent, flags: 0, stream: 0, data: None, _pins: pins }
+    }
+}
+
 /// A part of the cost of a step.
 pub enum Node {
     /// Processor time in nanoseconds.

@@ -207,15 +207,7 @@ impl State {
             let number = self.next_number();
             self.writing.insert(number);
             let (op, extent) = (Op::Flush, Extent { start: 0, pages: 0 });
-            let flush = NotedRequest {
-                number,
-                op,
-                extent,
-                flags: 0,
-                stream: 0,
-                data: None,
-                _pins: Vec::new(),
-            };
+            let flush = NotedRequest::without_data(number, op, extent, Vec::new());
             self.nodes.push(Node::Io(vec![flush]));
         }
     }
