@@ -4,7 +4,7 @@ use crate::bridge::Bridge;
 use crate::device::refused;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
-use ssd_serve::pace::{Pacing, Scale};
+use ssd_serve::pace::{Pacing, Scale, sleep_cost};
 use ssd_serve::session::{Address, Audience, Order, ReadyReport, Summary, serve as serve_drive};
 use ssd_serve::state::StateError;
 use ssd_serve::why::{ServedFolder, why};
@@ -126,7 +126,7 @@ pub(crate) fn serve(
         _ => return Err(refused("--nbd: give one address".into())),
     };
     let scale = scale.map_or(Scale::Auto, Scale::Fixed);
-    let pacing = Pacing { scale, clock_continues, polls };
+    let pacing = Pacing { scale, clock_continues, polls, sleep_cost: sleep_cost() };
     let order = Order { address, state, record, pacing, most_log, name, temporary, commit };
     let mut bridge = Bridge::new(progress);
     let mut hearing = PyAudience { ready, asks, hear, raised: None };

@@ -2,8 +2,13 @@
 //!
 //! A thread that sleeps until a certain time wakes late: by some µs with real-time priority, by up to 50 µs more
 //! without it (timer slack), and by 20 to 150 µs in a virtual machine whose host takes idle CPUs away.
-#![allow(clippy::disallowed_types, reason = "a served drive runs on wall time")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a served drive runs on wall time"
+)]
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use ssd_core::metrics::histogram::Histogram;
 use std::collections::VecDeque;
@@ -37,12 +42,19 @@ pub struct Pacing {
     pub clock_continues: bool,
     /// Whether the server polls instead of sleeping shortly before an event of the drive.
     pub polls: bool,
+    /// The processor time that a sleep takes: instead of shorter sleeps the server polls.
+    pub sleep_cost: Duration,
 }
 
 impl Default for Pacing {
-    /// Wall time passes as fast as that of the drive, whose clock stops when the server is behind.
+    /// Wall time passes as fast as that of the drive, whose clock stops when the server is behind. Sleeps cost nothing.
     fn default() -> Pacing {
-        Pacing { scale: Scale::Fixed(1.0), clock_continues: false, polls: false }
+        Pacing {
+            scale: Scale::Fixed(1.0),
+            clock_continues: false,
+            polls: false,
+            sleep_cost: Duration::ZERO,
+        }
     }
 }
 
@@ -101,10 +113,13 @@ impl Pace {
         self.pacing.scale == Scale::Auto
     }
 
-    /// For how long to sleep if the next event of the drive is `until_event` away; a server that polls sleeps less.
+    /// For how long to sleep if the next event of the drive is `until_event` away: less if the server polls, and not at
+    /// all if polling until then takes less of the processor.
     #[must_use]
     pub fn sleep_time(&self, until_event: Duration) -> Duration {
-        if self.pacing.polls { until_event.saturating_sub(POLL) } else { until_event }
+        let margin = if self.pacing.polls { POLL } else { Duration::ZERO };
+        let time = until_event.saturating_sub(margin);
+        if time > self.pacing.sleep_cost { time } else { Duration::ZERO }
     }
 
     /// Simulated time, ns.
@@ -202,6 +217,24 @@ impl Pace {
         Delays { ns: self.lags.ns + since, ..self.lags }
     }
 }
+
+/// The processor time that a short sleep takes: some us, or tens of them in a virtual machine, whose host stops and
+/// starts its CPU.
+#[must_use]
+pub fn sleep_cost() -> Duration {
+    let cpu_time = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
+    let mut costs = [Duration::ZERO; SLEEPS];
+    for cost in &mut costs {
+        let before = cpu_time();
+        std::thread::sleep(Duration::from_micros(1));
+        *cost = cpu_time().saturating_sub(before);
+    }
+    costs.sort_unstable();
+    costs[SLEEPS / 2]
+}
+
+/// Sleeps that are measured: their median does not depend on what else runs, and they end within 10 ms.
+const SLEEPS: usize = 33;
 
 /// Recent rate of replies, per second of wall time.
 #[derive(Clone, Default)]

@@ -5,7 +5,7 @@
     reason = "a served drive runs on wall time"
 )]
 
-use ssd_serve::pace::{Pace, Pacing, Rate, Scale, VALID_NS, scale_for};
+use ssd_serve::pace::{Pace, Pacing, Rate, Scale, VALID_NS, scale_for, sleep_cost};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -65,6 +65,19 @@ fn a_server_that_polls_sleeps_until_shortly_before_an_event() {
     let polls = Pace::start(Pacing { polls: true, ..Pacing::default() });
     let sleep_times = [0, 0, 0, 1, 49_800].map(Duration::from_micros);
     assert_eq!(times.map(|time| polls.sleep_time(time)), sleep_times);
+}
+
+#[test]
+fn a_sleep_that_costs_more_than_polling_is_left_out() {
+    let times = [0, 29, 30, 31, 230, 231].map(Duration::from_micros);
+    let costly = Pacing { sleep_cost: Duration::from_micros(30), ..Pacing::default() };
+    for (polls, expected) in [(false, [0, 0, 0, 31, 230, 231]), (true, [0, 0, 0, 0, 0, 31])] {
+        let pace = Pace::start(Pacing { polls, ..costly });
+        let sleep_times = expected.map(Duration::from_micros);
+        assert_eq!(times.map(|time| pace.sleep_time(time)), sleep_times, "polls: {polls}");
+    }
+    let cost = sleep_cost();
+    assert!((Duration::from_nanos(100)..Duration::from_millis(5)).contains(&cost), "{cost:?}");
 }
 
 #[test]
