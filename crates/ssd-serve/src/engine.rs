@@ -7,6 +7,7 @@ use crate::disk::Disk;
 use crate::life::{Life, WearState, worn};
 use crate::log::{Log, pages_of};
 use crate::slots::{NONE, Slots};
+use crate::table::SlotTable;
 use crate::versions::{Survivors, Versions};
 use crate::view::{Channel, SlowRequest, SlowestRequests, Space, channels};
 use ssd_core::ftl::map::Entry;
@@ -138,11 +139,11 @@ impl Engine {
         config: &RunConfig,
         snapshot: &DeviceSnapshot,
         slots: Slots,
-        table: Vec<u32>,
+        table: SlotTable,
     ) -> Result<Engine, String> {
         let config = endless(config);
         let ssd = restored(&config, snapshot)?;
-        assert_eq!(table.len(), ssd.core.ftl.geo.user_pages as usize, "a table of another drive");
+        assert_eq!(table.pages(), ssd.core.ftl.geo.user_pages, "a table of another drive");
         let cuts = !config.power.is_off();
         Ok(Engine {
             sectors_of_page: u64::from(config.device.page_bytes) / SECTOR_BYTES,
@@ -230,7 +231,7 @@ impl Engine {
 
     /// The slots of all pages.
     #[must_use]
-    pub fn table(&self) -> &[u32] {
+    pub fn table(&self) -> &SlotTable {
         self.versions.table()
     }
 

@@ -1,6 +1,7 @@
 //! The data of pages: a sparse file of slots, one page each.
 
 use crate::disk::{Disk, Range, punch};
+use crate::table::SlotTable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -54,17 +55,17 @@ impl Slots {
         })
     }
 
-    /// Mark these slots, and no others, as in use.
+    /// Mark the slots in `table`, and no others, as in use.
     ///
     /// # Errors
     /// The disk fails.
-    pub fn keep_only(&mut self, used: &[u32], disk: &Disk) -> io::Result<()> {
+    pub fn keep_only(&mut self, table: &SlotTable, disk: &Disk) -> io::Result<()> {
         disk.settle()?;
         while disk.next_hold().is_some() {}
-        let used = || used.iter().filter(|&&slot| slot != NONE);
-        self.end = used().max().map_or(0, |&slot| slot + 1);
+        let used = || table.used().map(|(_, slot)| slot);
+        self.end = used().max().map_or(0, |slot| slot + 1);
         let mut is_used = vec![false; self.end as usize];
-        used().for_each(|&slot| is_used[slot as usize] = true);
+        used().for_each(|slot| is_used[slot as usize] = true);
         self.file.set_len(self.range(self.end).at)?;
         self.holes = (0..self.end).filter(|&slot| !is_used[slot as usize]).collect();
         (self.ready, self.coming, self.is_full) = (BTreeSet::new(), Vec::new(), false);

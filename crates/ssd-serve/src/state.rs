@@ -6,7 +6,8 @@
 use crate::engine::{Engine, MountResult};
 use crate::life::Life;
 use crate::log::{self, Log};
-use crate::slots::{NONE, Slots};
+use crate::slots::Slots;
+use crate::table::SlotTable;
 use ssd_core::config::{PowerCut, digest, to_toml};
 use ssd_core::ftl::separation::{UNFORESEEN, foresees};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
@@ -16,7 +17,7 @@ use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::{self, LoadError, SaveError};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, BufReader, BufWriter};
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -117,7 +118,7 @@ pub fn without_state(
     let page_bytes = config.device.page_bytes as usize;
     let slots = Slots::open(&path, page_bytes).map_err(file_error(&path))?;
     fs::remove_file(&path).map_err(file_error(&path))?;
-    let table = vec![NONE; config.device.user_pages as usize];
+    let table = SlotTable::new(config.device.user_pages);
     Engine::new(config, snapshot, slots, table).map_err(StateError::Refused)
 }
 
@@ -197,7 +198,7 @@ impl Folder {
         let pages = self.path.join("pages");
         if self.generation == 0 {
             let snapshot = new_drive(config, caller)?;
-            let table = vec![NONE; config.device.user_pages as usize];
+            let table = SlotTable::new(config.device.user_pages);
             self.write_generation(config, &snapshot, &table, Life::default())?;
         }
         let header = Header::read(&self.file(self.generation, "json"))?;
@@ -283,23 +284,24 @@ impl Folder {
         &self,
         config: &RunConfig,
         caller: &mut dyn Caller,
-    ) -> Result<(DeviceSnapshot, Vec<u32>), StateError> {
+    ) -> Result<(DeviceSnapshot, SlotTable), StateError> {
         let loaded = load_snapshot(&self.file(self.generation, "snap"), Some(config), caller);
         let (snapshot, _) = loaded.map_err(|error| match error {
             LoadError::Refused(message) => StateError::Refused(message),
             LoadError::Interrupted => StateError::Interrupted,
         })?;
         let path = self.file(self.generation, "slots");
-        let bytes = fs::read(&path).map_err(file_error(&path))?;
-        let expected = 4 * config.device.user_pages as usize;
-        if bytes.len() != expected {
-            let (path, length) = (path.display(), bytes.len());
+        let file = File::open(&path).map_err(file_error(&path))?;
+        let length = file.metadata().map_err(file_error(&path))?.len();
+        let expected = SlotTable::file_bytes(config.device.user_pages);
+        if length != expected {
             return Err(StateError::Refused(format!(
-                "{path}: {length} bytes; expected {expected}"
+                "{}: {length} bytes; expected {expected}",
+                path.display()
             )));
         }
-        let words = bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
-        Ok((snapshot, words.collect()))
+        let table = SlotTable::read(config.device.user_pages, &mut BufReader::new(file));
+        Ok((snapshot, table.map_err(file_error(&path))?))
     }
 
     /// Run the log again, cut the power and mount.
@@ -374,7 +376,7 @@ impl Folder {
         &mut self,
         config: &RunConfig,
         snapshot: &DeviceSnapshot,
-        table: &[u32],
+        table: &SlotTable,
         life: Life,
     ) -> Result<(), StateError> {
         if self.generation > 0 {
@@ -383,7 +385,6 @@ impl Folder {
         }
         let next = self.generation + 1;
         let header = Header::of(config, next, life);
-        let slots: Vec<u8> = table.iter().flat_map(|slot| slot.to_le_bytes()).collect();
         let saved = snapshots::save(snapshot, &self.file(next, "snap"), true, &mut |_| {
             ControlFlow::Continue(())
         });
@@ -392,8 +393,9 @@ impl Folder {
             SaveError::Interrupted => StateError::Interrupted,
         })?;
         let json = serde_json::to_string_pretty(&header).expect("a header is JSON");
+        let slots = self.file(next, "slots");
+        write_table(&slots, table).map_err(file_error(&slots))?;
         for (kind, bytes) in [
-            ("slots", slots.as_slice()),
             ("toml", to_toml(config).as_bytes()),
             ("json", json.as_bytes()),
             ("log", b""),
@@ -437,6 +439,12 @@ impl Drop for Folder {
             let _ = fs::remove_dir(folder);
         }
     }
+}
+
+fn write_table(path: &Path, table: &SlotTable) -> io::Result<()> {
+    let mut sink = BufWriter::new(File::create(path)?);
+    table.write(&mut sink)?;
+    sink.into_inner()?.sync_all()
 }
 
 fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -4,6 +4,7 @@
 //! that replaced them: a page found on flash with a smaller number than that holds them.
 
 use crate::slots::NONE;
+use crate::table::SlotTable;
 use std::collections::BTreeMap;
 
 /// Data that newer ones have replaced.
@@ -28,7 +29,7 @@ pub trait Survivors {
 
 /// The slots of all pages.
 pub struct Versions {
-    newest: Vec<u32>,
+    newest: SlotTable,
     /// In the order in which they were replaced; `None` if power is never cut and nothing older is kept.
     older: Option<Vec<OldVersion>>,
     /// The number of older pages at which those that cannot come back are released.
@@ -41,26 +42,38 @@ const LOOK_FROM: usize = 1024;
 impl Versions {
     /// For pages whose data are in `newest`; `cuts`: whether power may be cut.
     #[must_use]
-    pub fn new(newest: Vec<u32>, cuts: bool) -> Versions {
+    pub fn new(newest: SlotTable, cuts: bool) -> Versions {
         Versions { newest, older: cuts.then(Vec::new), sweep_at: LOOK_FROM }
     }
 
     /// The slot of the newest data of `lpn`.
     #[must_use]
     pub fn newest(&self, lpn: u32) -> u32 {
-        self.newest[lpn as usize]
+        self.newest.slot(lpn)
     }
 
     /// The slots of the newest data of all pages.
     #[must_use]
-    pub fn table(&self) -> &[u32] {
+    pub fn table(&self) -> &SlotTable {
         &self.newest
+    }
+
+    /// What [`Versions::table`] borrows.
+    #[must_use]
+    pub fn into_table(self) -> SlotTable {
+        self.newest
+    }
+
+    /// Note that a rest has made all newest data durable: nothing older comes back.
+    pub fn forget_older(&mut self) {
+        self.older.iter_mut().for_each(Vec::clear);
+        self.sweep_at = LOOK_FROM;
     }
 
     /// Replace the data of `lpn` by those in `slot` from admission number `until` on, by the TRIM of this number if it
     /// is one. Returns the slot that becomes free at once.
     pub fn replace(&mut self, lpn: u32, slot: u32, until: u64, trim: Option<u64>) -> Option<u32> {
-        let before = std::mem::replace(&mut self.newest[lpn as usize], slot);
+        let before = self.newest.replace(lpn, slot);
         match &mut self.older {
             // All zeros are the same.
             Some(_) if before == NONE && slot == NONE => None,
@@ -118,17 +131,18 @@ impl Versions {
         let mut chains: BTreeMap<u32, Vec<OldVersion>> = BTreeMap::new();
         older.into_iter().for_each(|o| chains.entry(o.lpn).or_default().push(o));
         let mut lost = 0;
-        for (lpn, newest) in (0u32..).zip(&mut self.newest) {
+        for lpn in 0..self.newest.pages() {
+            let newest = self.newest.slot(lpn);
             let survivor = match survivors.on_flash(lpn) {
                 None => NONE,
                 Some(number) => {
                     let chain = chains.get(&lpn).map_or(&[][..], Vec::as_slice);
                     let before = chain.iter().find(|o| number < o.until);
-                    before.map_or(*newest, |o| o.slot)
+                    before.map_or(newest, |o| o.slot)
                 }
             };
-            lost += u64::from(survivor != *newest);
-            *newest = survivor;
+            lost += u64::from(survivor != newest);
+            self.newest.replace(lpn, survivor);
         }
         self.sweep_at = LOOK_FROM;
         lost

@@ -4,7 +4,7 @@ use super::answers::Promises;
 use super::{Engine, Flash};
 use crate::log::Record;
 use crate::slots::Slots;
-use crate::versions::Versions;
+use crate::table::SlotTable;
 use crate::view::SlowestRequests;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
@@ -145,8 +145,7 @@ impl Engine {
         self.life = self.life();
         self.ssd = restored(&self.config, snapshot)?;
         self.slowest = SlowestRequests::default();
-        let table = self.versions.table().to_vec();
-        self.versions = Versions::new(table, !self.config.power.is_off());
+        self.versions.forget_older();
         (self.sequence, self.last) = (snapshot.counters().sequence, 0);
         self.wants_room = false;
         // The numbers of requests start over, too.
@@ -164,7 +163,7 @@ impl Engine {
 
     /// The slots and their table, for the drive that follows after a rest.
     #[must_use]
-    pub fn into_data(self) -> (Slots, Vec<u32>) {
-        (self.slots, self.versions.table().to_vec())
+    pub fn into_data(self) -> (Slots, SlotTable) {
+        (self.slots, self.versions.into_table())
     }
 }

@@ -3,6 +3,7 @@
 use crate::rig::{Temporary, open, with_state};
 use ssd_serve::disk::{Disk, Range};
 use ssd_serve::slots::{NONE, Slots};
+use ssd_serve::table::SlotTable;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
@@ -86,8 +87,11 @@ fn data_are_there_before_they_are_on_the_disk_and_after() {
         slots.read(any, 50, &mut page).expect("the disk works");
         assert_eq!(page, [byte; 100]);
     }
-    let used: Vec<u32> = known.keys().copied().collect();
-    slots.keep_only(&used, &disk).expect("the disk works");
+    let mut table = SlotTable::new(known.len() as u32);
+    for (lpn, &slot) in (0u32..).zip(known.keys()) {
+        table.replace(lpn, slot);
+    }
+    slots.keep_only(&table, &disk).expect("the disk works");
     for (&slot, &byte) in &known {
         let mut page = [1; 4096];
         slots.read(slot, 0, &mut page).expect("the disk works");

@@ -16,6 +16,7 @@ use ssd_serve::engine::{Engine, Numbers, Refusal};
 use ssd_serve::log::{self, Log, Record};
 use ssd_serve::slots::{NONE, Slots};
 use ssd_serve::state::{new_drive, without_state};
+use ssd_serve::table::SlotTable;
 use ssd_trace::config::RunConfig;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -401,7 +402,7 @@ fn a_full_disk_refuses_the_write_and_nothing_else() {
     let config = with_state(&[]);
     let snapshot = ssd_serve::state::new_drive(&config, &mut ssd_run::Unattended).expect("new");
     let slots = Slots::open(Path::new("/dev/full"), 4096).expect("it can be opened");
-    let table = vec![NONE; config.device.user_pages as usize];
+    let table = SlotTable::new(config.device.user_pages);
     let mut engine = Engine::new(&config, &snapshot, slots, table).expect("a drive");
     let refused = engine.write(1, 0, &[1; 8192], false);
     assert!(matches!(refused, Err(Refusal::NoRoom(_))), "{refused:?}");
