@@ -67,13 +67,11 @@ def serve_drive(
 ) -> dict[str, Any]:
     """Serve the drive of `config` until Ctrl-C or SIGTERM. Returns the summary.
 
-    `state` and `record` are the folders of the drive and of the recording. The log is folded when
-    it is longer than `most_log` bytes. `ready` is called when clients may connect, with the size of
-    the drive, the port, the recovery after a kill and the address of the page, which exists with
-    `page`. `status` is called after SIGUSR1, with the summary so far. `stops` is called when the
-    server stops and brings the drive to rest; a second Ctrl-C then kills the process. Raises
-    `ConfigError` if the drive cannot be served, `ServerError` if it fails, and `OutputError` if a
-    file cannot be read or written.
+    `state` and `record` are the folders of the drive and of the recording. A log of more than
+    `most_log` bytes is folded. `ready` is called when clients may connect, with size, port,
+    recovery, and the address of the page (with `page`). `status` is called with the summary so far
+    after SIGUSR1, `stops` when the server stops; a second Ctrl-C then kills the process. Raises
+    `ConfigError` if the drive cannot be served, `ServerError` if it fails, `OutputError` for files.
     """
     if config["run.mode"] != "timed":
         message = 'run.mode: a served drive needs "timed": set that, or leave the key out'
@@ -91,7 +89,7 @@ def serve_drive(
 
         def stage(name: str, done: int, total: int | None) -> None:
             if signals.stop:
-                # Bringing a large drive to rest takes a while, which is not shown.
+                # Give up real-time priority: bringing a large drive to rest takes a while.
                 displays.close()
                 raise KeyboardInterrupt
             # Serving has no end, so it has no progress.
@@ -139,11 +137,11 @@ class _Session:
     has_stored_summary: bool = False
 
     def begin(self, page: str | None) -> dict[str, Any]:
-        """Open the status sockets and, if it has a name, the page: clients may connect now."""
+        """Open the status sockets, and a page named `page` if there is a name. Clients may connect."""
         self.displays.close()
         self.sockets = [StatusSocket(folder) for folder in self.folders]
         for socket in self.sockets:
-            # Its clients wait while the drive comes to rest, and are answered then.
+            # Clients that ask while the drive comes to rest are answered when the socket closes.
             self.cleanups.callback(socket.close)
         if page is not None:
             self.page = LivePage(page)
