@@ -137,7 +137,7 @@ class _Session:
     has_stored_summary: bool = False
 
     def begin(self, page: str | None) -> dict[str, Any]:
-        """Open the status sockets, and a page named `page` if there is a name. Clients may connect."""
+        """Open the status sockets, and a page with the name `page`, if there is to be one."""
         self.displays.close()
         self.sockets = [StatusSocket(folder) for folder in self.folders]
         for socket in self.sockets:
