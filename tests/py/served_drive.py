@@ -47,9 +47,9 @@ class ServedDrive:
         return self.clients[-1]
 
     def page(self) -> str:
-        """The address of its page."""
+        """The address of the page."""
         assert self.process.stderr is not None
-        while not (match_ := re.search(r"its page: (\S+)", self.said)):
+        while not (match_ := re.search(r"page of the drive: (\S+)", self.said)):
             line = self.process.stderr.readline()
             assert line, f"it has ended: {self.said}"
             self.said += line

@@ -163,7 +163,7 @@ def test_polling_leaves_a_cpu_to_clients(monkeypatch: pytest.MonkeyPatch, tmp_pa
     (tmp_path / "tiny.toml").write_text(DRIVE)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     done = ssdlab_command("serve", "tiny.toml", *UNIX, "--poll", cwd=tmp_path)
-    refused(done, 2, "--poll: this process may use only one CPU, which its clients need")
+    refused(done, 2, "--poll: it needs a second CPU, but this process may use only one")
     nothing_left(tmp_path, "tiny.toml")
 
 
@@ -312,7 +312,7 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
         (["--nbd", "unix:file"], ["file", "in use"]),
         (["--nbd", f"unix:{'a' * 120}"], ["107 bytes"]),
         (["--nbd", "0.0.0.0:10809"], ["0.0.0.0:10809", "loopback"]),
-        (["--nbd", "nowhere.invalid:10809"], ["nowhere.invalid:10809", "a machine and a port"]),
+        (["--nbd", "nowhere.invalid:10809"], ["nowhere.invalid:10809", "and a port"]),
         ([*UNIX, "--scale", "0"], ["--scale 0", "0.001"]),
         ([*UNIX, "--scale", "fast"], ["--scale fast", "auto"]),
         ([*UNIX, "--log-limit", "many"], ["--log-limit many", "a size"]),

@@ -68,8 +68,8 @@ def test_the_status_is_that_of_the_server_and_then_that_of_its_end(tmp_path: Pat
     assert killed["space"]["log_bytes"] > 24 * 81
     assert said("why", "80", "drive", cwd=tmp_path)["request"]["op"] == "flush"
     text = ssdlab_command("serve", "status", "drive", cwd=tmp_path).stdout
-    assert text.startswith("killed or failed; this summary is from after it had served for")
-    assert re.search(r"^the next server will run its log of .* again and mount", text, re.MULTILINE)
+    assert text.startswith("killed or failed; this summary is from when it had served for")
+    assert re.search(r"^the next server will replay the log of .* and mount", text, re.MULTILINE)
     with served(*UNIX, "--state", "drive", cwd=tmp_path):
         smart = said("status", "drive", "--smart", cwd=tmp_path)
         assert smart["host_write_commands"] == 4080
@@ -134,7 +134,7 @@ def test_the_log_says_what_each_request_waited_for(tmp_path: Path) -> None:
         done = ssdlab_command("serve", "why", str(slowest[0]["id"]), "drive", cwd=tmp_path)
         assert done.stdout == why_text(answers[0])
         assert "collection" in done.stdout
-        assert "meanwhile that plane, chip or channel did:" in done.stdout
+        assert "meanwhile these ran in the same plane, chip or channel:" in done.stdout
         done = ssdlab_command("serve", "why", "5000", "drive", cwd=tmp_path)
         refused(done, 2, "request 5000", "0 to 4000", "the nearest one is 4000")
         done = ssdlab_command("serve", "why", "5", "rec", cwd=tmp_path)
@@ -151,7 +151,7 @@ def test_the_log_says_what_each_request_waited_for(tmp_path: Path) -> None:
     for verb in (["status"], ["why", "0"]):
         for folder in (".", "nowhere"):
             done = ssdlab_command("serve", *verb, folder, cwd=tmp_path)
-            refused(done, 2, folder, "the state of a served drive, or a recording")
+            refused(done, 2, folder, "expected a folder of `ssdlab serve --state` or `--record`")
 
 
 def test_a_recording_without_a_state_says_what_a_request_waited_for(tmp_path: Path) -> None:

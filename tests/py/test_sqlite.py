@@ -256,11 +256,11 @@ def test_wal_says_what_it_needs_and_a_database_in_it_opens_again() -> None:
 def test_wrong_arguments_are_refused() -> None:
     device = ssdlab.Device(set=KEYS)
     assert Drive(device).device is device
-    with pytest.raises(ssdlab.ConfigError, match="has files already"):
+    with pytest.raises(ssdlab.ConfigError, match="another Drive uses this device"):
         connect("a.db", device)
     with pytest.raises(ssdlab.ConfigError, match="cache_pages: found -1; expected 0 or more"):
         Drive(ssdlab.Device(set=KEYS), cache_pages=-1)
-    with pytest.raises(ssdlab.ConfigError, match='say "on-request"'):
+    with pytest.raises(ssdlab.ConfigError, match='set "on-request"'):
         drive({"power.cut": {"every": "1 s"}})
     with pytest.raises(ssdlab.ConfigError, match="greedy-8hc"):
         connect("a.db", "greedy-8hc")

@@ -1,4 +1,4 @@
-//! A served drive.
+//! Conversions for `ssdlab serve` and `ssdlab serve why`.
 
 use crate::bridge::Bridge;
 use crate::device::refused;
@@ -11,7 +11,7 @@ use ssd_serve::why::{ServedFolder, why};
 use ssd_trace::config::RunConfig;
 use std::path::PathBuf;
 
-/// What Python hears of a session and asks, and the first exception that it raised.
+/// The callbacks of a session in Python, and the first exception that one of them raised.
 struct PyAudience {
     ready: Py<PyAny>,
     asks: Py<PyAny>,
@@ -61,9 +61,10 @@ fn raised(error: StateError, bridge: &mut Bridge) -> PyErr {
     }
 }
 
-/// Why request `id` of a drive took as long as it did, as JSON: of generation `generation` of the state `folder`, or
-/// else of the recording there. `config` is that of its run, resolved (JSON). Raises `ConfigError` for what does not
-/// exist, `OSError` for a file.
+/// Why request `id` of a served drive took as long as it did, as JSON. `folder` has the state of the drive, of which
+/// `generation` is the number of the current generation, or a recording (`None`). `config` is the resolved
+/// configuration (JSON) of the session. Raises `ConfigError` if there is no such request, and `OSError` if a file
+/// cannot be read.
 #[pyfunction]
 #[pyo3(signature = (config, folder, generation, id, progress))]
 pub(crate) fn served_why(
@@ -85,11 +86,12 @@ pub(crate) fn served_why(
 }
 
 /// Serve the drive of a resolved configuration (JSON) until Ctrl-C. Returns the summary as JSON. `ready` is called
-/// with what has been recovered, as JSON, when clients may connect. When `asks` returns true, `hear` is called with
-/// the summary so far, as JSON. `unix` is the path of a Unix socket, `tcp` an address and a port. Without `scale` the
-/// scale follows the lateness. With `clock_continues` the clock continues when the server is behind; with `polls` the
-/// server polls shortly before an event. Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError`
-/// for what cannot be served, `OSError` for a file, `StuckError` for a drive that fails.
+/// with a `ReadyReport` as JSON when clients may connect. Whenever `asks` returns true, `hear` is called with the
+/// summary so far, as JSON. `unix` is the path of a Unix socket, `tcp` an address and a port. Without `scale` the
+/// scale is raised until replies are on time. With `clock_continues` the clock continues when the server is behind.
+/// With `polls` the server polls shortly before an event. The log is folded when it is longer than `most_log` bytes.
+/// Raises `ConfigError` if the drive cannot be served, `OSError` if a file cannot be read or written, and
+/// `StuckError` if the drive fails.
 #[pyfunction]
 #[pyo3(signature = (
     config, name, *, unix, tcp, state, record, scale, clock_continues, polls, most_log, temporary, commit,
@@ -119,8 +121,7 @@ pub(crate) fn serve(
     let address = match (unix, tcp) {
         (Some(path), None) => Address::Unix(path),
         (None, Some(tcp)) => {
-            let message =
-                format!("--nbd: {tcp}: expected unix:PATH, or the address of a machine and a port");
+            let message = format!("--nbd: {tcp}: expected unix:PATH, or an IP address and a port");
             Address::Tcp(tcp.parse().map_err(|_| refused(message))?)
         }
         _ => return Err(refused("--nbd: give one address".into())),
@@ -129,9 +130,9 @@ pub(crate) fn serve(
     let pacing = Pacing { scale, clock_continues, polls, sleep_cost: sleep_cost() };
     let order = Order { address, state, record, pacing, most_log, name, temporary, commit };
     let mut bridge = Bridge::new(progress);
-    let mut hearing = PyAudience { ready, asks, hear, raised: None };
-    let done = py.detach(|| serve_drive(&config, &order, &mut bridge, &mut hearing));
-    if let Some(error) = hearing.raised {
+    let mut audience = PyAudience { ready, asks, hear, raised: None };
+    let done = py.detach(|| serve_drive(&config, &order, &mut bridge, &mut audience));
+    if let Some(error) = audience.raised {
         return Err(error);
     }
     let summary = done.map_err(|error| raised(error, &mut bridge))?;

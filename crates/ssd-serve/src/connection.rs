@@ -1,6 +1,6 @@
-//! One client: the requests that it has sent and that are unanswered, and the answers that wait for it.
+//! A connection to a client: its unanswered requests, and the replies that have not been sent.
 //!
-//! A connection turns bytes into orders for the drive and results into bytes. It touches no socket.
+//! It parses the bytes of the client into requests to the drive, and encodes replies. It does not use the socket.
 
 use crate::engine::{Engine, Numbers, Refusal};
 use crate::nbd::handshake::{
@@ -10,39 +10,39 @@ use crate::nbd::reply::{Errno, status};
 use crate::nbd::request::{Command, REQUEST_BYTES, Request, flags, parse};
 use crate::nbd::{MAX_DATA, ProtocolError};
 
-/// Requests of one client in the server, and their bytes, beyond which nothing more is read from it.
+/// The number of outstanding requests at which nothing more is read from a client.
 pub const MOST_REQUESTS: usize = 128;
-/// See [`MOST_REQUESTS`]; one more request may be on its way.
+/// The number of bytes of outstanding reads and unsent output at which nothing more is read from a client.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-/// Most extents in the answer to one request.
+/// The largest number of extents in a reply.
 const MOST_EXTENTS: usize = 4096;
 
-/// What becomes of a request.
+/// How to answer an outstanding request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket {
     cookie: u64,
-    /// The range of a read whose data are returned.
+    /// Offset and length of a read.
     data: Option<(u64, u32)>,
-    /// Bytes that it holds in the server.
+    /// The bytes that count towards [`MOST_BYTES`].
     bytes: u64,
-    /// Whether it takes room on the drive.
-    takes_room: bool,
+    /// Whether it can fail for lack of space.
+    needs_space: bool,
 }
 
-/// A client.
+/// A connection to a client.
 pub struct Connection {
     handshake: State,
-    /// What it has chosen, once the handshake is over.
+    /// The negotiated options, once the handshake is complete.
     chosen: Option<NegotiatedOptions>,
-    /// Whether the client leaves: what is under way is answered, and nothing else is read.
+    /// Whether the client is disconnecting: outstanding requests are answered, but nothing more is read.
     leaves: bool,
     input: Vec<u8>,
-    /// Bytes of the input that have been used.
+    /// Bytes of the input that have been parsed.
     used: usize,
-    /// Whether the input has no whole request, so that more of it is needed.
+    /// Whether the input has no complete request.
     starved: bool,
-    /// Bytes of a refused write that are still to come.
+    /// Bytes of a refused write that have not arrived yet.
     skip: u64,
     output: Vec<u8>,
     sent: usize,
@@ -51,7 +51,7 @@ pub struct Connection {
 }
 
 impl Default for Connection {
-    /// A client that has just connected.
+    /// A new connection, with the greeting as its output.
     fn default() -> Connection {
         Connection {
             handshake: State::default(),
@@ -70,7 +70,7 @@ impl Default for Connection {
 }
 
 impl Connection {
-    /// What is to be sent.
+    /// The bytes that have not been sent.
     #[must_use]
     pub fn output(&self) -> &[u8] {
         &self.output[self.sent..]
@@ -89,31 +89,31 @@ impl Connection {
         }
     }
 
-    /// Whether to read more from this client: not while what it has sent, or has in the server, suffices.
+    /// Whether to read more from this client.
     #[must_use]
     pub fn wants_input(&self) -> bool {
         self.starved && self.may_begin()
     }
 
-    /// Whether another request of this client may begin: not while it has too much in the server.
+    /// Whether another request of this client may begin, within [`MOST_REQUESTS`] and [`MOST_BYTES`].
     fn may_begin(&self) -> bool {
         let buffered = self.bytes + self.output().len() as u64;
         !self.leaves && self.requests < MOST_REQUESTS && buffered < MOST_BYTES
     }
 
-    /// Whether the handshake is over.
+    /// Whether the handshake is complete.
     #[must_use]
     pub fn has_chosen(&self) -> bool {
         self.chosen.is_some()
     }
 
-    /// Whether nothing is left to do for this client.
+    /// Whether the client has disconnected and all its requests are answered.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.leaves && self.requests == 0 && self.output().is_empty()
     }
 
-    /// Take in these bytes from the client.
+    /// Append bytes from the client to the input.
     pub fn receive(&mut self, bytes: &[u8]) {
         let skipped = self.skip.min(bytes.len() as u64) as usize;
         self.skip -= skipped as u64;
@@ -124,12 +124,11 @@ impl Connection {
         self.input.extend(&bytes[skipped..]);
     }
 
-    /// Take the next request from what the client has sent and give it to the drive, at time `at` or as soon as
-    /// possible after that. Returns what is under way from now on; `None` if there is no whole request, or no more is
-    /// taken at present.
+    /// Submit the next request of the input to the drive, at time `at` or as soon as possible after that. Returns its
+    /// requests to the machine, and how to answer it. `None` if there is no complete request, or none may begin.
     ///
     /// # Errors
-    /// The client cannot be understood.
+    /// The client violates the protocol.
     pub fn next(
         &mut self,
         export: &Export,
@@ -138,10 +137,9 @@ impl Connection {
     ) -> Result<Option<(Numbers, Ticket)>, ProtocolError> {
         if self.chosen.is_none() && !self.leaves {
             let mut handshake = Handshake::new(export, &mut self.handshake);
-            let (consumed, standing) =
-                handshake.feed(&self.input[self.used..], &mut self.output)?;
+            let (consumed, status) = handshake.feed(&self.input[self.used..], &mut self.output)?;
             self.used += consumed;
-            match standing {
+            match status {
                 HandshakeStatus::Open => {}
                 HandshakeStatus::Aborted => self.leaves = true,
                 HandshakeStatus::Done(chosen) => self.chosen = Some(chosen),
@@ -174,7 +172,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// Begin `request`, whose data are at these places of the input; answer it if there is nothing to wait for.
+    /// Submit `request`, whose data are `from..to` of the input. Answers it at once if there is nothing to wait for.
     fn begin(
         &mut self,
         request: &Request,
@@ -192,7 +190,7 @@ impl Connection {
             replies.failed(out, cookie, error, message);
             return None;
         }
-        let takes_room = matches!(command, Command::Write | Command::WriteZeroes | Command::Trim);
+        let needs_space = matches!(command, Command::Write | Command::WriteZeroes | Command::Trim);
         let (fua, bytes) = (request.flags & flags::FUA != 0, u64::from(length));
         let begun = match command {
             Command::Read | Command::Cache => engine.read(at, offset, bytes),
@@ -214,7 +212,7 @@ impl Connection {
         };
         match begun {
             Err(refusal) => {
-                replies.failed(out, cookie, errno(&refusal, takes_room), &refusal.to_string());
+                replies.failed(out, cookie, errno(&refusal, needs_space), &refusal.to_string());
                 None
             }
             Ok(Numbers { count: 0, .. }) => {
@@ -226,12 +224,12 @@ impl Connection {
                 let data_bytes = if data.is_some() { bytes } else { 0 };
                 self.requests += 1;
                 self.bytes += data_bytes;
-                Some((numbers, Ticket { cookie, data, bytes: data_bytes, takes_room }))
+                Some((numbers, Ticket { cookie, data, bytes: data_bytes, needs_space }))
             }
         }
     }
 
-    /// Complete a request, or let it fail for this reason.
+    /// Answer a request that has completed, or failed with `failure`.
     pub fn complete(&mut self, ticket: Ticket, engine: &Engine, failure: Option<&Refusal>) {
         self.requests -= 1;
         self.bytes -= ticket.bytes;
@@ -242,7 +240,7 @@ impl Connection {
                 replies.failed(
                     out,
                     cookie,
-                    errno(refusal, ticket.takes_room),
+                    errno(refusal, ticket.needs_space),
                     &refusal.to_string(),
                 );
             }
@@ -257,10 +255,10 @@ impl Connection {
     }
 }
 
-/// The error of a request that is refused like this.
-fn errno(refusal: &Refusal, takes_room: bool) -> Errno {
+/// The error number for a refusal.
+fn errno(refusal: &Refusal, needs_space: bool) -> Errno {
     match refusal {
-        Refusal::NoRoom(_) | Refusal::Stuck(_) if takes_room => Errno::NoSpace,
+        Refusal::NoSpace(_) | Refusal::Stuck(_) if needs_space => Errno::NoSpace,
         _ => Errno::Io,
     }
 }
@@ -276,12 +274,12 @@ fn check(
         Command::Read if chosen.replies.structured => flags::DF,
         Command::WriteZeroes => flags::NO_HOLE,
         Command::BlockStatus => flags::REQ_ONE,
-        Command::Unknown(_) => return invalid("this server does not know the command"),
+        Command::Unknown(_) => return invalid("the server does not support this command"),
         _ => 0,
     };
-    // FUA may come with any command; without a write it means nothing.
+    // The protocol allows FUA with any command. It has an effect only on writes.
     if request.flags & !(own | flags::FUA) != 0 {
-        return invalid("the command has flags that do not belong to it");
+        return invalid("the flags are not valid for this command");
     }
     if request.command == Command::BlockStatus && !chosen.block_status {
         return invalid("negotiate base:allocation first");
@@ -290,7 +288,7 @@ fn check(
         return Ok(());
     }
     if request.length == 0 {
-        return invalid("the request has no bytes");
+        return invalid("the length of the request is 0");
     }
     if request.command == Command::Read && request.length > MAX_DATA {
         return invalid("a request has at most 32 MiB of data");
@@ -304,8 +302,7 @@ fn check(
     }
 }
 
-/// The state of the bytes from `offset` on: at most `most` ranges of the same kind, which cover `length` bytes if they
-/// can.
+/// The extents from `offset` on, as bytes and status: at most `most`, which cover at most `length` bytes.
 fn extents(engine: &Engine, offset: u64, length: u32, most: usize) -> Vec<(u32, u32)> {
     let (page, end) = (engine.page_bytes(), offset + u64::from(length));
     let mut extents: Vec<(u32, u32)> = Vec::new();

@@ -1,8 +1,8 @@
-//! The disk under the drive: a separate thread that carries out orders in sequence.
+//! The disk of the server: a thread that performs file operations in order, so that callers do not wait for them.
 //!
-//! Callers do not wait for it unless too many bytes are queued. Each order has a position in the sequence. Once the
-//! disk has reached a position, the kernel has everything before it, which then outlives the process. A kill loses only
-//! the tail.
+//! A caller waits only if too many bytes are queued. Each operation has a position in the queue. Once the disk has
+//! reached a position, the kernel has the data of all operations before it, so they survive the process. A kill loses
+//! only the operations after it.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{FallocateFlags, Timespec, fallocate};
@@ -16,88 +16,89 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-/// Most bytes that wait to be written; beyond them writers wait, too.
+/// Most bytes that are queued; a caller that queues more waits.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// A range of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// Its first byte.
+    /// First byte.
     pub at: u64,
-    /// Its bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// What the disk has to do.
-enum Order {
+/// A file operation.
+enum Operation {
     Write(Arc<File>, u64, Arc<[u8]>),
     Punch(Arc<File>, Range),
     Hold(Arc<File>, Vec<Range>, u64),
 }
 
-/// What both threads know.
+/// State that the caller and the thread share.
 struct Shared {
-    /// The position before which everything has been done.
+    /// The position that the thread has reached: all operations before it are done.
     done: AtomicU64,
     /// Bytes that have been written.
     bytes: AtomicU64,
-    /// The position at which somebody is to be woken.
+    /// The position at which a waiting caller is to be woken.
     awaited: AtomicU64,
-    /// Why nothing more is done.
+    /// The first error; the thread performs nothing after it.
     failure: OnceLock<io::Error>,
-    bell: OwnedFd,
+    /// The event that wakes the caller (eventfd).
+    wake_event: OwnedFd,
 }
 
-/// A disk.
+/// The disk of the server: a queue of file operations, and the thread that performs them.
 pub struct Disk {
-    orders: Option<Sender<Order>>,
-    /// For how many units of each hold there is room.
+    operations: Option<Sender<Operation>>,
+    /// For each [`Disk::hold`], the number of units for which space was reserved.
     hold_results: Receiver<io::Result<usize>>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    place: u64,
+    position: u64,
     bytes: u64,
 }
 
 impl Disk {
-    /// An idle disk.
+    /// Start the thread, with nothing to do.
     ///
     /// # Errors
-    /// The system has no more threads or files.
+    /// The system has no more threads or file descriptors.
     pub fn start() -> io::Result<Disk> {
-        let (orders, received) = channel();
+        let (operations, received) = channel();
         let (holds, hold_results) = channel();
         let shared = Arc::new(Shared {
             done: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             awaited: AtomicU64::new(u64::MAX),
             failure: OnceLock::new(),
-            bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+            wake_event: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
         });
         let worker_shared = Arc::clone(&shared);
         let work = move || {
-            while let Ok(order) = received.recv() {
-                worker_shared.carry_out(&order, &holds);
+            while let Ok(operation) = received.recv() {
+                worker_shared.perform(&operation, &holds);
             }
         };
         let thread = std::thread::Builder::new().name("disk".into()).spawn(work)?;
-        let (orders, thread) = (Some(orders), Some(thread));
-        Ok(Disk { orders, hold_results, shared, thread, place: 0, bytes: 0 })
+        let (operations, thread) = (Some(operations), Some(thread));
+        Ok(Disk { operations, hold_results, shared, thread, position: 0, bytes: 0 })
     }
 
-    fn tell(&mut self, order: Order) {
-        // A thread that has gone has failed, which waiting callers notice.
-        let _ = self.orders.as_ref().expect("it has not ended").send(order);
-        self.place += 1;
+    fn enqueue(&mut self, operation: Operation) {
+        // Sending fails only if the thread has panicked, which `check` reports.
+        let _ = self.operations.as_ref().expect("the disk is running").send(operation);
+        self.position += 1;
     }
 
-    /// Write `bytes` to `file` from byte `at` on, for which there is room.
+    /// Write `bytes` to `file` from byte `at` on, for which space is reserved.
     ///
     /// # Errors
     /// The disk has failed.
     pub fn write(&mut self, file: &Arc<File>, at: u64, bytes: Arc<[u8]>) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
-        self.tell(Order::Write(Arc::clone(file), at, bytes));
+        self.enqueue(Operation::Write(Arc::clone(file), at, bytes));
         while self.bytes - self.shared.bytes.load(Ordering::SeqCst) > MOST_BYTES {
             self.wait(self.done() + 1)?;
         }
@@ -106,38 +107,38 @@ impl Disk {
 
     /// Release the space of a range of `file`.
     pub fn punch(&mut self, file: &Arc<File>, range: Range) {
-        self.tell(Order::Punch(Arc::clone(file), range));
+        self.enqueue(Operation::Punch(Arc::clone(file), range));
     }
 
-    /// Reserve space for these ranges of `file`, which are holes, in units of this many bytes. [`Disk::next_hold`]
-    /// returns for how many units there was space.
+    /// Reserve space for `ranges` of `file`, which are holes, in units of `unit` bytes. [`Disk::next_hold`] returns for
+    /// how many units there was space.
     pub fn hold(&mut self, file: &Arc<File>, ranges: Vec<Range>, unit: u64) {
-        self.tell(Order::Hold(Arc::clone(file), ranges, unit));
+        self.enqueue(Operation::Hold(Arc::clone(file), ranges, unit));
     }
 
-    /// The unread answer to the oldest [`Disk::hold`], if there is one: the number of units at the front that are held,
-    /// or why not even the first one is.
+    /// The next result of a [`Disk::hold`], if there is one: the number of units for which space was reserved, from the
+    /// first one on, or the error if there is none.
     #[must_use]
     pub fn next_hold(&self) -> Option<io::Result<usize>> {
         self.hold_results.try_recv().ok()
     }
 
-    /// The position after all orders so far.
+    /// The position after all operations so far.
     #[must_use]
-    pub fn place(&self) -> u64 {
-        self.place
+    pub fn position(&self) -> u64 {
+        self.position
     }
 
-    /// The position that it has reached.
+    /// The position that the thread has reached.
     #[must_use]
     pub fn done(&self) -> u64 {
         self.shared.done.load(Ordering::SeqCst)
     }
 
-    /// The error that stopped it, if it has failed.
+    /// Check that the disk has not failed.
     ///
     /// # Errors
-    /// That.
+    /// The error that stopped the thread.
     pub fn check(&self) -> io::Result<()> {
         match self.shared.failure.get() {
             None if self.thread.as_ref().is_some_and(JoinHandle::is_finished) => {
@@ -148,104 +149,104 @@ impl Disk {
         }
     }
 
-    /// A file descriptor that becomes readable when the disk reaches `place`, or fails. Check [`Disk::done`] before
-    /// waiting for it.
-    pub fn bell(&self, place: u64) -> BorrowedFd<'_> {
-        self.shared.awaited.store(place, Ordering::SeqCst);
-        self.shared.bell.as_fd()
+    /// A file descriptor that becomes readable when the disk reaches `position` or fails. Check [`Disk::done`] after
+    /// this call and before waiting.
+    pub fn wake_fd(&self, position: u64) -> BorrowedFd<'_> {
+        self.shared.awaited.store(position, Ordering::SeqCst);
+        self.shared.wake_event.as_fd()
     }
 
-    /// The bell has been heard.
-    pub fn silence(&self) {
-        // It may not have rung.
-        let _ = rustix::io::read(&self.shared.bell, &mut [0u8; 8]);
+    /// Reset the file descriptor of [`Disk::wake_fd`].
+    pub fn clear_wake(&self) {
+        // Reading fails if the event has not occurred.
+        let _ = rustix::io::read(&self.shared.wake_event, &mut [0u8; 8]);
     }
 
-    /// Wait until the disk has reached `place`.
+    /// Wait until the disk has reached `position`.
     ///
     /// # Errors
     /// The disk has failed.
-    pub fn wait(&self, place: u64) -> io::Result<()> {
+    pub fn wait(&self, position: u64) -> io::Result<()> {
         loop {
-            let bell = self.bell(place);
+            let wake_fd = self.wake_fd(position);
             self.check()?;
-            if self.done() >= place {
+            if self.done() >= position {
                 return Ok(());
             }
-            // The thread may have panicked, which rings no bell; the check detects that.
+            // A panic of the thread does not signal the event, so check every second.
             let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-            match poll(&mut [PollFd::from_borrowed_fd(bell, PollFlags::IN)], Some(&second)) {
-                Ok(_) | Err(Errno::INTR) => self.silence(),
+            match poll(&mut [PollFd::from_borrowed_fd(wake_fd, PollFlags::IN)], Some(&second)) {
+                Ok(_) | Err(Errno::INTR) => self.clear_wake(),
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Wait until everything has been done.
+    /// Wait until all operations so far are done.
     ///
     /// # Errors
     /// The disk has failed.
     pub fn settle(&self) -> io::Result<()> {
-        self.wait(self.place)
+        self.wait(self.position)
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        drop(self.orders.take());
+        drop(self.operations.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed.
+            // A panic of the thread has already been printed.
             let _ = thread.join();
         }
     }
 }
 
 impl Shared {
-    fn carry_out(&self, order: &Order, holds: &Sender<io::Result<usize>>) {
+    fn perform(&self, operation: &Operation, holds: &Sender<io::Result<usize>>) {
         if self.failure.get().is_some() {
             return;
         }
-        let carried_out = match order {
-            Order::Write(file, at, bytes) => {
+        let result = match operation {
+            Operation::Write(file, at, bytes) => {
                 let written = file.write_all_at(bytes, *at);
                 self.bytes.fetch_add(bytes.len() as u64, Ordering::SeqCst);
                 written
             }
-            Order::Punch(file, range) => {
-                // Space that cannot be released stays allocated. That is not a failure: some file systems need space to
-                // punch a hole.
+            Operation::Punch(file, range) => {
+                // If this fails, the space stays allocated. That is not an error: on some file systems, punching a hole
+                // needs free space.
                 let _ = punch(file, *range);
                 Ok(())
             }
-            Order::Hold(file, ranges, unit) => {
-                // At the end nobody listens any more.
+            Operation::Hold(file, ranges, unit) => {
+                // When the server stops, nobody receives the result.
                 let _ = holds.send(hold(file, ranges, *unit));
                 Ok(())
             }
         };
-        let place = match carried_out {
+        let position = match result {
             Ok(()) => self.done.fetch_add(1, Ordering::SeqCst) + 1,
             Err(error) => {
                 let _ = self.failure.set(error);
                 u64::MAX
             }
         };
-        if place >= self.awaited.load(Ordering::SeqCst) {
+        if position >= self.awaited.load(Ordering::SeqCst) {
             self.awaited.store(u64::MAX, Ordering::SeqCst);
-            // It rings already if this is not possible.
-            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+            // Writing fails only if the event is pending anyway.
+            let _ = rustix::io::write(&self.wake_event, &1u64.to_ne_bytes());
         }
     }
 }
 
-/// Release the space of a range.
+/// Release the space of a range of `file`.
 ///
 /// # Errors
-/// The disk fails.
+/// The file system fails.
 pub fn punch(file: &File, range: Range) -> io::Result<()> {
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     match fallocate(file, hole, range.at, range.bytes) {
-        // A file system without holes keeps the space for what comes next.
+        // On a file system without holes the space stays allocated.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NODEV) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -269,7 +270,7 @@ fn hold(file: &File, ranges: &[Range], unit: u64) -> io::Result<usize> {
     Ok(count)
 }
 
-/// Allocate space for a range, or leave it as it is.
+/// Allocate space for a range, completely or not at all.
 fn allocate(file: &File, range: Range) -> io::Result<()> {
     let allocated = match fallocate(file, FallocateFlags::empty(), range.at, range.bytes) {
         Err(Errno::OPNOTSUPP | Errno::NODEV) => {
@@ -278,7 +279,7 @@ fn allocate(file: &File, range: Range) -> io::Result<()> {
         other => other.map_err(io::Error::from),
     };
     if allocated.is_err() {
-        // A part of it may be allocated now.
+        // A part of the range may have been allocated.
         punch(file, range)?;
     }
     allocated

@@ -1,7 +1,7 @@
 //! The drive behind the server: the machine, the data of its pages, and the log from which both are restored.
 //!
-//! It knows bytes and simulated time, but neither a protocol nor a clock. A request of a client becomes one or more
-//! requests of the machine, each in its own instant.
+//! It handles bytes and simulated time, and knows neither the protocol nor a clock. A request of a client becomes one
+//! or more requests to the machine, each at its own instant.
 
 use crate::disk::Disk;
 use crate::life::{Life, WearState, worn};
@@ -24,20 +24,20 @@ use std::io;
 
 mod answers;
 mod restart;
-mod room;
+mod space;
 
 use answers::Promises;
 pub use restart::MountResult;
 use restart::restored;
 
-/// Why a request is not carried out. The drive continues.
+/// Why a request fails. The drive continues.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// There is no space for the data, or for the request in the log.
-    #[error("no room on the disk of the server: {0}")]
-    NoRoom(String),
-    /// The disk of the server fails.
-    #[error("the disk of the server: {0}")]
+    #[error("no space on the disk of the server: {0}")]
+    NoSpace(String),
+    /// Another error of the disk of the server.
+    #[error("the disk of the server failed: {0}")]
     Disk(String),
     /// The drive has no block left to write to.
     #[error("{0}")]
@@ -63,18 +63,18 @@ impl From<io::Error> for Refusal {
         match error.kind() {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::FileTooLarge => Refusal::NoRoom(error.to_string()),
+            | io::ErrorKind::FileTooLarge => Refusal::NoSpace(error.to_string()),
             _ => Refusal::Disk(error.to_string()),
         }
     }
 }
 
-/// The numbers of the machine's requests that one request of a client has become.
+/// The consecutive requests to the machine that one request of a client has become.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbers {
-    /// The first.
+    /// Number of the first one.
     pub first: u64,
-    /// How many; 0 if it was done at once.
+    /// How many; 0 if the machine is not needed.
     pub count: u64,
 }
 
@@ -85,29 +85,29 @@ pub struct Engine {
     disk: Disk,
     slots: Slots,
     versions: Versions,
-    /// Where requests are logged, if the drive has a state.
+    /// The log, if the drive has a state.
     log: Option<Log>,
-    /// Where they are recorded.
+    /// The recording, if there is one.
     record: Option<Box<dyn TraceWriter>>,
     /// Pages admitted.
     sequence: u64,
     /// Arrival of the last request.
     last: u64,
-    /// The disk had no room for a request since the log began.
-    wants_room: bool,
+    /// Whether the disk has had no space for a request since the log began.
+    lacks_space: bool,
     /// Why the drive does not continue.
     failure: Option<Refusal>,
     done: Vec<Completion>,
     promises: Promises,
     slowest: SlowestRequests,
-    /// What the drive had done when the log began, plus what it has done since that the machine does not count.
+    /// The counters when the log began, plus those since then that the machine does not keep.
     life: Life,
-    /// When the drive last became busy: the arrival of a request while none was under way.
+    /// When the drive last became busy: the arrival of a request while none was outstanding.
     busy_since: u64,
     sectors_of_page: u64,
 }
 
-/// What is on flash and what is on its way there.
+/// The data on flash, and those on their way there.
 struct Flash<'a>(&'a Ssd);
 
 impl Survivors for Flash<'_> {
@@ -120,18 +120,18 @@ impl Survivors for Flash<'_> {
     }
 }
 
-/// The configuration of the machine: a server has no end, so nothing is kept that would grow without limit.
+/// The configuration of the machine without series and logs that would grow without limit.
 fn endless(config: &RunConfig) -> RunConfig {
     let mut config = config.clone();
     config.metrics.op_log = false;
-    // The engine empties it all the time.
+    // The engine drains this log continuously.
     config.metrics.request_log = true;
     config.metrics.interval_ns = 0;
     config
 }
 
 impl Engine {
-    /// The drive of `config` in the state of `snapshot`; `table` says which data in `slots` its pages have.
+    /// The drive of `config` in the state of `snapshot`; `table` has the slot of each page in `slots`.
     ///
     /// # Errors
     /// The snapshot is not of this drive, or the system has no thread for its disk.
@@ -160,36 +160,36 @@ impl Engine {
             record: None,
             sequence: snapshot.counters().sequence,
             last: 0,
-            wants_room: false,
+            lacks_space: false,
             failure: None,
             done: Vec::new(),
         })
     }
 
-    /// Log requests from now on.
+    /// Log requests to `log` from now on.
     pub fn log_to(&mut self, log: Log) {
         self.log = Some(log);
-        self.hold_room();
+        self.reserve_log_space();
     }
 
-    /// Continue the counts of the drive from this life.
+    /// Continue from these counters.
     pub fn continue_life(&mut self, life: Life) {
         self.life = life;
     }
 
-    /// What it has done since it was first served.
+    /// The counters since the drive was first served.
     #[must_use]
     pub fn life(&self) -> Life {
         self.life.with(&self.ssd, self.page_bytes())
     }
 
-    /// How worn it is.
+    /// The wear of the drive.
     #[must_use]
     pub fn worn(&self) -> WearState {
         worn(&self.config, &self.ssd)
     }
 
-    /// What takes room.
+    /// The space that the drive uses, and its size.
     #[must_use]
     pub fn space(&self) -> Space {
         Space {
@@ -200,24 +200,24 @@ impl Engine {
         }
     }
 
-    /// Bytes of the log.
+    /// Length of the log in bytes; 0 without one.
     #[must_use]
     pub fn log_bytes(&self) -> u64 {
         self.log.as_ref().map_or(0, Log::bytes)
     }
 
-    /// Record requests from now on.
+    /// Record requests to `record` from now on.
     pub fn record_to(&mut self, record: Box<dyn TraceWriter>) {
         self.record = Some(record);
     }
 
-    /// Bytes of the drive.
+    /// Size of the drive in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         u64::from(self.ssd.core.ftl.geo.user_pages) * self.page_bytes()
     }
 
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     #[must_use]
     pub fn page_bytes(&self) -> u64 {
         self.sectors_of_page * SECTOR_BYTES
@@ -235,13 +235,13 @@ impl Engine {
         self.versions.table()
     }
 
-    /// Why the drive does not continue, if it has failed.
+    /// The error after which the drive does not continue, if any.
     #[must_use]
     pub fn failure(&self) -> Option<&Refusal> {
         self.failure.as_ref()
     }
 
-    /// The report of what has been served.
+    /// The report on the requests since the log began.
     #[must_use]
     pub fn report(&self, commit: Option<String>) -> Report {
         report_of(&self.config, &self.ssd, commit)
@@ -265,7 +265,7 @@ impl Engine {
         if self.failure.is_some() { None } else { self.ssd.next_event().map(|at| at.0) }
     }
 
-    /// Run through time `to`. What completes is returned by [`Engine::completions`].
+    /// Run through time `to`. [`Engine::completions`] returns the requests that complete.
     pub fn run(&mut self, to: u64) {
         let before = self.done.len();
         while self.next_event().is_some_and(|at| at <= to) {
@@ -280,7 +280,7 @@ impl Engine {
         }
     }
 
-    /// Completions from number `before` on are new.
+    /// Count the busy time that ends with the last completion in `done`, of which those from `before` on are new.
     fn note_busy(&mut self, before: usize) {
         if let Some(last) = self.done[before..].last().filter(|_| self.ssd.outstanding() == 0) {
             self.life.busy_ns += last.at.0 - self.busy_since;
@@ -295,8 +295,8 @@ impl Engine {
         self.each_part(at, Op::Read, (offset, length))
     }
 
-    /// TRIM the pages that lie within `length` bytes from `offset` on; the machine gets a request only if there is a
-    /// sector.
+    /// TRIM the whole pages within `length` bytes from `offset` on. The machine gets no request if there is not even a
+    /// whole sector.
     ///
     /// # Errors
     /// A [`Refusal`].
@@ -347,10 +347,10 @@ impl Engine {
         self.write_any(at, (offset, data.len() as u64), Some(data), fua)
     }
 
-    /// Write `length` zeros from byte `offset` on; with `trim` whole pages are trimmed instead.
+    /// Write `length` zeros from byte `offset` on. With `trim`, whole pages are trimmed instead.
     ///
     /// # Errors
-    /// A [`Refusal`]. A part of the zeros may have been written.
+    /// A [`Refusal`]. Some of the zeros may have been written.
     pub fn write_zeroes(
         &mut self,
         at: u64,
@@ -372,7 +372,7 @@ impl Engine {
         Ok(numbers)
     }
 
-    /// Write `data`, or zeros.
+    /// Write `data`, or zeros if there are none.
     fn write_any(
         &mut self,
         at: u64,
@@ -400,7 +400,7 @@ impl Engine {
         if self.versions.is_sweep_due() { Ok(self.sweep()?) } else { Ok(()) }
     }
 
-    /// Log a request whose data are in `slots` and pass it to the machine. Returns its number.
+    /// Log a request whose data are in `slots`, and submit it to the machine. Returns its number.
     fn submit(&mut self, at: u64, request: &Request, slots: Vec<u32>) -> Result<u64, Refusal> {
         let at = at.max(self.last + 1).max(self.ssd.now().0 + 1);
         self.run(at - 1);
@@ -415,19 +415,19 @@ impl Engine {
         }
         let timed = TimedRequest { at: Nanos(at), request: *request };
         if let Some(Err(error)) = self.record.as_mut().map(|record| record.write(&timed)) {
-            // The drive is right without it; the end says so.
-            self.failure = Some(Refusal::Failed(format!("the recording: {error}")));
+            // The drive itself is intact. The error is reported when the server stops.
+            self.failure = Some(Refusal::Failed(format!("the recording failed: {error}")));
         }
         self.hand_over(at, request, &slots).map_err(|error| Refusal::from(&error))
     }
 
-    /// Pass the request that arrives at `at` to the machine.
+    /// Submit the request that arrives at `at` to the machine.
     fn hand_over(&mut self, at: u64, request: &Request, slots: &[u32]) -> Result<u64, DeviceError> {
         if self.ssd.outstanding() == 0 {
             self.busy_since = at;
         }
         let submitted = self.ssd.submit(Nanos(at), request, None);
-        // It is in the log, so a drive without it would differ.
+        // The request is in the log, so a drive that continued without it would differ from its log.
         let id = submitted.inspect_err(|error| self.failure = Some(Refusal::from(error)))?.0;
         self.last = at;
         self.life.request(request);
@@ -456,7 +456,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Read the newest data from `offset` on, without using the drive.
+    /// Read the newest data from `offset` on, without a request to the machine.
     ///
     /// # Errors
     /// The disk fails.
@@ -474,7 +474,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether the drive has a page for the data at `offset`.
+    /// Whether the page of `offset` is mapped.
     #[must_use]
     pub fn is_mapped(&self, offset: u64) -> bool {
         let lpn = (offset / self.page_bytes()) as u32;
@@ -488,7 +488,7 @@ impl Engine {
     }
 }
 
-/// The requests to the machine for bytes `offset..offset + length`: first sector and number of sectors of each.
+/// The requests to the machine for `length` bytes from `offset` on: first sector and number of sectors of each.
 fn parts(offset: u64, length: u64) -> impl Iterator<Item = (u64, u32)> {
     let (mut sector, end) = (offset / SECTOR_BYTES, (offset + length).div_ceil(SECTOR_BYTES));
     std::iter::from_fn(move || {

@@ -1,11 +1,16 @@
-//! ssd-serve: a simulated drive that other programs use, as a network block device (NBD).
+//! ssd-serve: a simulated drive as a network block device (NBD) that other programs use.
 //!
-//! `nbd` is the protocol over bytes. `engine` is the drive: the machine, the data of its pages (`slots`, found through
-//! `table`, and in `versions` which of them a power cut could bring back) and the `log` from which both are restored
-//! after a kill. `disk` writes both, in its own thread. `state` is the folder that contains them. `connection` turns
-//! what a client sends into requests to the drive, and `server` waits for the sockets of `listener` and for events, on
-//! the clock of `pace`. `session` runs all of it in order, `view` shows the drive at a moment, and `life` counts what
-//! it has done since it was first served. `why` runs what was served again, to find what a request waited for.
+//! - `nbd` encodes and decodes the protocol.
+//! - `engine` is the drive: the machine, the data of its pages, and the log.
+//! - `slots` stores the data of pages, `table` maps each page to its slot, and `versions` keeps older data that a power
+//!   cut could bring back.
+//! - `log` records the requests, from which machine and data are restored after a kill.
+//! - `disk` writes data and log to files, in its own thread. `state` is the folder with these files.
+//! - `connection` translates between the bytes of a client and requests to the drive.
+//! - `server` waits for the sockets of `listener` and for events of the drive, on the clock of `pace`.
+//! - `session` runs a server from its start to the drive at rest.
+//! - `view` reports the present state of the drive, and `life` its counters since it was first served.
+//! - `why` replays the log to find what a request waited for.
 
 pub mod connection;
 pub mod disk;

@@ -1,4 +1,4 @@
-//! What a drive has done since it was first served, counted as real drives count it.
+//! The counters of a drive since it was first served, defined as in the SMART log of a real drive.
 
 use serde::{Deserialize, Serialize};
 use ssd_core::config::Config;
@@ -7,7 +7,7 @@ use ssd_core::host::request::{Op, Request};
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::SECTOR_BYTES;
 
-/// Counts that outlive a server.
+/// Counters that persist over restarts of the server.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Life {
     /// Bytes of the sectors named by reads.
@@ -22,7 +22,7 @@ pub struct Life {
     pub media_read_bytes: u64,
     /// Bytes of the flash pages that were programmed, for any cause.
     pub media_written_bytes: u64,
-    /// Time with a request under way, ns of the drive's time.
+    /// Time with an outstanding request, ns of the drive's time.
     pub busy_ns: u64,
     /// Time for which it was served, ns of the drive's time.
     pub on_ns: u64,
@@ -46,7 +46,7 @@ impl Life {
         }
     }
 
-    /// This life plus what `ssd`, with pages of this many bytes, has counted since it was started.
+    /// These counters plus those of `ssd`, whose pages have `page` bytes, since it was restored.
     pub(crate) fn with(self, ssd: &Ssd, page: u64) -> Life {
         let flash = &ssd.measured().flash;
         Life {
@@ -57,14 +57,14 @@ impl Life {
         }
     }
 
-    /// Count the end of a server, with a power `cut` or without one.
+    /// Count the end of a server, by a power cut (`cut`) or not.
     #[must_use]
     pub fn ended(self, cut: bool) -> Life {
         Life { ends: self.ends + 1, cuts: self.cuts + u64::from(cut), ..self }
     }
 }
 
-/// How worn a drive is, in percent.
+/// The wear of a drive, in percent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct WearState {
     /// Mean erases of a block, in percent of `wear.endurance`.
@@ -73,7 +73,7 @@ pub struct WearState {
     pub spare: u64,
 }
 
-/// How worn `ssd` is. Without `wear.endurance` it does not wear.
+/// The wear of `ssd`; without `wear.endurance` it has none.
 pub(crate) fn worn(config: &Config, ssd: &Ssd) -> WearState {
     let blocks = &ssd.core.ftl.blocks;
     let endurance = u64::from(config.wear.endurance);

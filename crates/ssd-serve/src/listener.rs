@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Where clients come.
+/// A listening socket.
 pub enum Listener {
     /// A Unix socket and its path, which is removed with it.
     Unix(UnixListener, PathBuf),
@@ -16,10 +16,10 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// A Unix socket that only this user can reach. A socket that a killed server has left is replaced.
+    /// Listen on a Unix socket that only this user can reach. The socket of a killed server is replaced.
     ///
     /// # Errors
-    /// It cannot be created, for example because another server uses it, or it is a file.
+    /// The socket cannot be created, for example because another server uses it, or a file has its path.
     pub fn unix(path: &Path) -> io::Result<Listener> {
         let is_left_over = || {
             let refused = UnixStream::connect(path).map_err(|error| error.kind());
@@ -38,17 +38,17 @@ impl Listener {
         Ok(Listener::Unix(listener, path.to_owned()))
     }
 
-    /// A TCP socket.
+    /// Listen on a TCP socket.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The socket cannot be created.
     pub fn tcp(address: SocketAddr) -> io::Result<Listener> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         Ok(Listener::Tcp(listener))
     }
 
-    /// The port of a TCP socket.
+    /// The port of a TCP socket; `None` for a Unix socket.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         match self {
@@ -77,7 +77,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Listener::Unix(_, path) = self {
-            // Nothing more can be done about a socket that somebody has removed.
+            // The socket may have been removed already.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -92,6 +92,7 @@ impl AsFd for Listener {
     }
 }
 
+/// The connected socket of a client.
 pub(crate) enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),

@@ -1,7 +1,7 @@
-//! The log: the requests that the drive received, with their arrivals, and how far its time has advanced.
+//! The log: the requests that the drive received with their arrival times, and marks of the time that it had reached.
 //!
-//! Little endian. A request has 24 bytes; those of a write are followed by 4 bytes per page, which say where its data
-//! are. A mark has 24 bytes. What a kill has cut off at the end was not promised to anybody.
+//! Numbers are little-endian. A record has 24 bytes; that of a write is followed by the slots of its pages, 4 bytes
+//! each. A kill can truncate the last record. No reply depended on it.
 
 use crate::disk::Disk;
 use crate::slots::NONE;
@@ -16,10 +16,10 @@ const RECORD_BYTES: usize = 24;
 const REQUEST: u8 = 1;
 const MARK: u8 = 2;
 
-/// Space on the disk that the log reserves: the marks of requests that are under way must fit into it.
+/// Bytes that the log reserves on the disk beyond its end, for the marks of outstanding requests.
 pub const AHEAD: u64 = 1 << 20;
 
-/// Most bytes by which the snapshot grows per page written.
+/// Upper bound on the growth of the next snapshot, in bytes per page written.
 const SNAPSHOT_BYTES: u64 = 16;
 
 /// One record.
@@ -27,28 +27,28 @@ const SNAPSHOT_BYTES: u64 = 16;
 pub enum Record {
     /// A request.
     Request {
-        /// When it arrives.
+        /// Its arrival, ns of simulated time.
         at: u64,
         /// The request.
         request: Request,
-        /// The slots of its pages, if it writes.
+        /// The slots of its pages, if it is a write.
         slots: Vec<u32>,
     },
-    /// Simulated time has reached this.
+    /// Simulated time has reached this, ns.
     Mark(u64),
 }
 
 /// A log that is being written.
 pub struct Log {
     file: Arc<File>,
-    /// Bytes in the file once the disk has carried out its orders, and bytes that the disk has reserved.
+    /// Length of the file once the disk has done all operations, and space reserved for it, in bytes.
     length: u64,
     reserved: u64,
     /// Records not yet passed to the disk.
     waiting: Vec<u8>,
-    /// Bytes of the generation to which the log belongs, without the log.
+    /// Bytes of the generation of the log, without the log.
     generation: u64,
-    /// Pages for which it has slots, and slots up to the last one of these.
+    /// Pages written, and slots up to the highest one used by them.
     pages: u64,
     slots: u64,
 }
@@ -63,7 +63,7 @@ fn header(kind: u8, at: u64, request: &Request) -> [u8; RECORD_BYTES] {
 }
 
 impl Log {
-    /// A new log in the file `path`, of a generation that has this many bytes without it.
+    /// A new log in the file `path`, of a generation that has `generation` bytes without it.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -80,26 +80,26 @@ impl Log {
         })
     }
 
-    /// Bytes in it.
+    /// Length of the log in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.length
     }
 
-    /// Where the next record goes.
+    /// The position of the next record, in bytes.
     fn end(&self) -> u64 {
         self.length + self.waiting.len() as u64
     }
 
-    /// Space for the generation that replaces this one.
+    /// Upper bound on the bytes of the next generation.
     fn next_generation(&self) -> u64 {
         self.generation + SNAPSHOT_BYTES * self.pages.min(self.slots)
     }
 
-    /// Append a request; it goes to the file with the next [`Log::mark`].
+    /// Append a request. It is written to the file with the next [`Log::mark`].
     ///
     /// # Errors
-    /// There is no space on the disk: nothing has been appended. A request that needs none for data may use what is
+    /// There is no space on the disk. Nothing has been appended. A request other than a write may use the space that is
     /// reserved for the next generation.
     pub fn append(&mut self, at: u64, request: &Request, slots: &[u32]) -> io::Result<()> {
         let more = (RECORD_BYTES + 4 * slots.len()) as u64;
@@ -120,10 +120,10 @@ impl Log {
     /// Reserve space for `more` bytes, for marks, and for the next generation.
     ///
     /// # Errors
-    /// There is none. There may be enough without the next generation; then that is reserved.
+    /// There is not enough. The space for `more` bytes and for marks is reserved if possible.
     pub fn hold(&mut self, more: u64) -> io::Result<()> {
         let (marks, next) = (self.end() + more + AHEAD, self.next_generation());
-        // A little more than a quarter more, to leave some time between the first refusal and the next generation.
+        // A margin of a quarter leaves time between the first failure to reserve and the next generation.
         let end = marks + next + next / 4 + AHEAD;
         if end <= self.reserved {
             return Ok(());
@@ -137,40 +137,39 @@ impl Log {
 
     fn reserve(&mut self, end: u64) -> io::Result<()> {
         match fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, end) {
-            // Without reservations a full disk ends the server at a mark.
+            // On a file system that cannot reserve space, a full disk ends the server at the next mark.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => self.reserved = end,
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 
-    /// Whether the next generation is due: the disk has no space for more of this log.
+    /// Whether the next generation is due, because the disk has no space for a longer log.
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.reserved < self.end() + AHEAD + self.next_generation()
     }
 
-    /// Whether it has reserved the space for the marks of requests.
+    /// Whether space for the marks of outstanding requests is reserved.
     #[must_use]
-    pub fn has_room(&self) -> bool {
+    pub fn has_space(&self) -> bool {
         self.reserved >= self.end() + AHEAD
     }
 
-    /// Whether the log takes so much space that the next generation is worth it, if the disk is full.
+    /// Whether the log is so long that the next generation frees a useful amount of a full disk.
     #[must_use]
     pub fn is_large(&self) -> bool {
         self.length > (64 << 10) + self.next_generation() / 64
     }
 
-    /// Reserve again, as far as possible, the space that [`release`] has given back.
+    /// Reserve the space that [`release`] has freed again, as far as possible.
     pub fn hold_again(&mut self) {
         self.reserved = self.length;
-        // Requests are refused if there is none.
+        // If there is none, requests are refused.
         let _ = self.hold(0);
     }
 
-    /// Note that simulated time has reached `at`. Everything so far is in the file when `disk` has reached this
-    /// position.
+    /// Append a mark that simulated time has reached `at`, and queue all records so far for `disk`.
     ///
     /// # Errors
     /// The disk has failed.
@@ -182,7 +181,7 @@ impl Log {
     }
 }
 
-/// Give back the space that the log in the file `path` has reserved.
+/// Free the reserved space after the end of the log in the file `path`.
 ///
 /// # Errors
 /// The file cannot be changed.
@@ -191,11 +190,11 @@ pub fn release(path: &Path) -> io::Result<()> {
     file.set_len(file.metadata()?.len())
 }
 
-/// Call `take` with every record of the log in the file `path`; a write has a slot for each page of
-/// `sectors_of_page` sectors that it touches.
+/// Call `take` with every record of the log in the file `path`. `sectors_of_page` is the size of a page in sectors; a
+/// write has a slot for each page that it touches.
 ///
 /// # Errors
-/// The file cannot be read or is not a log, at this byte; or what `take` returns.
+/// The file cannot be read, has no valid record at some byte, or `take` fails.
 pub fn read(
     path: &Path,
     sectors_of_page: u64,
@@ -245,8 +244,8 @@ fn parse(bytes: &[u8; RECORD_BYTES]) -> Option<(u64, Request, u8)> {
     Some((word(0)?, request, kind))
 }
 
-/// The pages that `request` touches: the first, and how many; `None` if it touches none, or the drive has no such
-/// pages.
+/// The first page that `request` touches, and the number of pages. `None` if it touches none, or has page numbers that
+/// are too large.
 #[must_use]
 pub fn pages_of(request: &Request, sectors_of_page: u64) -> Option<(u32, u32)> {
     let last = request.sector.checked_add(u64::from(request.sectors).checked_sub(1)?)?;

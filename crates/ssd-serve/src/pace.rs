@@ -1,7 +1,7 @@
-//! The clock of the drive (simulated time is wall time divided by the scale), and how late replies are.
+//! The clock of the drive (simulated time is wall time divided by the scale), and the lateness of replies.
 //!
-//! A thread that sleeps until a certain time wakes late: by some µs with real-time priority, by up to 50 µs more
-//! without it (timer slack), and by 20 to 150 µs in a virtual machine whose host takes idle CPUs away.
+//! A thread that sleeps until a certain time wakes late: by a few µs with real-time priority, by up to 50 µs more
+//! without it (timer slack), and by 20 to 150 µs in a virtual machine whose host stops idle CPUs.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -14,40 +14,40 @@ use ssd_core::metrics::histogram::Histogram;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How far the server may be behind an event of the drive before its clock stops, wall time.
+/// How far the server may be behind an event of the drive before the clock stops, in wall time.
 const BEHIND: Duration = Duration::from_millis(1);
 
-/// For how long a server that polls does so before an event of the drive, wall time: a thread rarely wakes later.
+/// How long before an event of the drive a server begins to poll, in wall time. A thread rarely wakes later.
 const POLL: Duration = Duration::from_micros(200);
 
 /// The 99th percentile of lateness, in ns of the drive's time, up to which the latencies that clients measure are those
 /// of the drive.
 pub const VALID_NS: u64 = 50_000;
 
-/// How wall time passes.
+/// The scale: wall time per simulated time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scale {
-    /// This many times as fast as that of the drive.
+    /// This scale.
     Fixed(f64),
-    /// As fast as the drive at first, then as much faster as timely replies require.
+    /// 1 at first, raised until replies are on time.
     Auto,
 }
 
-/// How the server keeps to the clock of the drive.
+/// How the clock of the drive follows wall time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pacing {
-    /// How wall time passes.
+    /// The scale.
     pub scale: Scale,
     /// Whether the clock continues when the server is behind, so that replies are late.
     pub clock_continues: bool,
     /// Whether the server polls instead of sleeping shortly before an event of the drive.
     pub polls: bool,
-    /// The processor time that a sleep takes: instead of shorter sleeps the server polls.
+    /// The CPU time of a sleep. The server polls instead of sleeping for a shorter time.
     pub sleep_cost: Duration,
 }
 
 impl Default for Pacing {
-    /// Wall time passes as fast as that of the drive, whose clock stops when the server is behind. Sleeps cost nothing.
+    /// A scale of 1. The clock stops when the server is behind, and sleeps take no CPU time.
     fn default() -> Pacing {
         Pacing {
             scale: Scale::Fixed(1.0),
@@ -58,34 +58,34 @@ impl Default for Pacing {
     }
 }
 
-/// How the server was more than 1 ms behind the drive: stops of the clock, or spans in which it continued.
+/// Periods in which the server was more than 1 ms behind the drive.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Delays {
     /// How often.
     pub count: u64,
-    /// Their total time, ns of wall time.
+    /// Their total length, ns of wall time.
     pub ns: u64,
 }
 
 /// The clock of a drive.
 pub struct Pace {
     started: Instant,
-    /// The wall time at which simulated time is `simulated`.
+    /// The wall time at which simulated time was `simulated`.
     wall: Instant,
     simulated: u64,
-    /// Wall time passes this many times as fast as that of the drive.
+    /// Wall time per simulated time.
     scale: f64,
     /// The scale before `simulated`.
     earlier_scale: f64,
     pacing: Pacing,
     stops: Delays,
     lags: Delays,
-    /// Since when the server has been behind.
+    /// The wall time since which the server has been behind.
     behind_since: Option<Instant>,
 }
 
 impl Pace {
-    /// Simulated time 0 is now.
+    /// Start the clock at simulated time 0.
     #[must_use]
     pub fn start(pacing: Pacing) -> Pace {
         let scale = match pacing.scale {
@@ -107,14 +107,14 @@ impl Pace {
         }
     }
 
-    /// Whether the scale follows lateness.
+    /// Whether the scale is raised until replies are on time.
     #[must_use]
     pub fn is_auto(&self) -> bool {
         self.pacing.scale == Scale::Auto
     }
 
-    /// For how long to sleep if the next event of the drive is `until_event` away: less if the server polls, and not at
-    /// all if polling until then takes less of the processor.
+    /// How long to sleep if the next event of the drive is `until_event` away: less if the server polls, and not at all
+    /// if polling until then takes less CPU time than a sleep.
     #[must_use]
     pub fn sleep_time(&self, until_event: Duration) -> Duration {
         let margin = if self.pacing.polls { POLL } else { Duration::ZERO };
@@ -134,7 +134,7 @@ impl Pace {
         self.started.elapsed()
     }
 
-    /// Wall time from the last setting of the clock to simulated time `at`.
+    /// Wall time from the last [`Pace::set`] to simulated time `at`.
     fn due(&self, at: u64) -> Duration {
         Duration::from_nanos((at.saturating_sub(self.simulated) as f64 * self.scale) as u64)
     }
@@ -153,14 +153,15 @@ impl Pace {
         before + since.as_nanos() as u64
     }
 
-    /// Whether the server is far behind the next event of the drive, which is due at `next`: by how much, ns of wall
-    /// time.
+    /// How far the server is behind the next event of the drive, which is due at `next`, ns of wall time. `None` if
+    /// that is at most [`BEHIND`].
     fn delay(&self, next: Option<u64>) -> Option<u64> {
         next.map(|at| self.late(at)).filter(|&delay| delay > BEHIND.as_nanos() as u64)
     }
 
-    /// Note whether the server is far behind the next event of the drive, which is due at `next`. Then the clock stops
-    /// and continues from there, unless it is to continue. Returns how long it has stopped, ns of wall time.
+    /// If the server is more than 1 ms behind the next event of the drive, which is due at `next`, set the clock
+    /// back to that event, or begin a lag if the clock is to continue. Returns how long the clock has stopped, ns of
+    /// wall time.
     pub fn hold(&mut self, next: Option<u64>) -> u64 {
         let Some((at, delay)) = next.zip(self.delay(next)) else { return 0 };
         if self.pacing.clock_continues {
@@ -176,7 +177,7 @@ impl Pace {
         delay
     }
 
-    /// Note that the drive has run on, so that its next event is due at `next`: the server may have caught up.
+    /// End a lag if the server has caught up with the next event of the drive, which is due at `next`.
     pub fn catch_up(&mut self, next: Option<u64>) {
         if let Some(since) = self.behind_since
             && self.delay(next).is_none()
@@ -186,7 +187,7 @@ impl Pace {
         }
     }
 
-    /// Simulated time is `at` now.
+    /// Set simulated time to `at`.
     pub fn set(&mut self, at: u64) {
         (self.wall, self.simulated) = (Instant::now(), at);
         self.earlier_scale = self.scale;
@@ -198,7 +199,7 @@ impl Pace {
         self.scale
     }
 
-    /// Let wall time pass `scale` times as fast as that of the drive from now on.
+    /// Change the scale from now on.
     pub fn rescale(&mut self, scale: f64) {
         self.set(self.now());
         self.scale = scale;
@@ -218,8 +219,8 @@ impl Pace {
     }
 }
 
-/// The processor time that a short sleep takes: some us, or tens of them in a virtual machine, whose host stops and
-/// starts its CPU.
+/// Measure the CPU time of a short sleep: a few µs, or tens of µs in a virtual machine whose host stops and starts
+/// its CPU.
 #[must_use]
 pub fn sleep_cost() -> Duration {
     let cpu_time = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
@@ -233,23 +234,23 @@ pub fn sleep_cost() -> Duration {
     costs[SLEEPS / 2]
 }
 
-/// Sleeps that are measured: their median does not depend on what else runs, and they end within 10 ms.
+/// Number of sleeps that are measured. Their median is robust against other load, and they take less than 10 ms.
 const SLEEPS: usize = 33;
 
-/// Recent rate of replies, per second of wall time.
+/// The recent rate of replies, per second of wall time: samples of their number.
 #[derive(Clone, Default)]
 pub struct Rate(VecDeque<(Duration, u64)>);
 
 impl Rate {
-    /// Note that there have been this many replies at wall time `at`.
-    pub fn look(&mut self, at: Duration, replies: u64) {
+    /// Add a sample: the number of replies so far, at wall time `at`.
+    pub fn sample(&mut self, at: Duration, replies: u64) {
         self.0.push_back((at, replies));
         while self.0.get(1).is_some_and(|second| at - second.0 >= RATE_OVER) {
             self.0.pop_front();
         }
     }
 
-    /// The rate over the last second or so; `None` before the second look.
+    /// The rate over about the last second; `None` before the second sample.
     #[must_use]
     pub fn per_second(&self) -> Option<f64> {
         let (first, last) = (self.0.front()?, self.0.back()?);
@@ -258,22 +259,21 @@ impl Rate {
     }
 }
 
-/// The time over which a rate is known.
+/// The period over which a rate is computed.
 const RATE_OVER: Duration = Duration::from_secs(1);
 
-/// Replies on which [`Scale::Auto`] decides.
+/// Number of replies after which [`Scale::Auto`] may change the scale.
 const ENOUGH: u64 = 2000;
 
-/// The scale that timely replies require after replies whose 99th percentile was `p99` ns late, if it differs from
-/// `scale`.
+/// The next scale if replies are too late at `scale`. `p99` is the 99th percentile of their lateness, ns of wall time.
 #[must_use]
 pub fn scale_for(p99: u64, scale: f64) -> Option<f64> {
     let needed = p99 as f64 / VALID_NS as f64;
-    // In small steps, because a slower drive reduces the server's work.
+    // Steps are small, because a slower drive means less work for the server, and thus less lateness.
     (needed > scale).then(|| needed.clamp(scale * 1.25, scale * 4.0).min(1e6))
 }
 
-/// How late replies were passed to the system after the drive had completed them, wall time.
+/// A histogram of the lateness of replies, in wall time.
 #[derive(Clone)]
 pub struct Lateness(Histogram);
 
@@ -284,7 +284,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Record a reply that was this late.
+    /// Record a reply that was late by `ns`.
     pub fn record(&mut self, ns: u64) {
         self.0.record(ns);
     }
@@ -295,8 +295,8 @@ impl Lateness {
         if self.0.count() < ENOUGH { None } else { self.0.percentile(0.99) }
     }
 
-    /// Number of replies, and the 50th, 99th and 99.9th percentile and the maximum of their lateness, if there are
-    /// enough of them.
+    /// Number of replies, and the 50th, 99th and 99.9th percentiles and the maximum of their lateness. A percentile is
+    /// `None` if there are too few replies for it.
     #[must_use]
     pub fn percentiles(&self) -> (u64, [Option<u64>; 4]) {
         let quantile = |q| self.0.percentile(q);

@@ -1,4 +1,4 @@
-//! The server: one thread that waits for sockets and for the next event of the drive.
+//! The server: a thread that waits for the sockets of clients and for the next event of the drive.
 
 use crate::connection::{Connection, Ticket};
 use crate::engine::{Engine, Numbers};
@@ -14,82 +14,83 @@ use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Most clients at a time.
+/// The largest number of connected clients.
 const MOST_CLIENTS: usize = 256;
 
-/// Looks of the server, of at least [`LOOK_EVERY`] each, in which a handshake has to be completed. It keeps places for
-/// those who use the drive. Time in which the server does nothing else, such as that of a fold, does not count.
-const HANDSHAKE_LOOKS: u32 = 200;
+/// The number of ticks within which a client has to complete the handshake, so that idle connections do not use up
+/// [`MOST_CLIENTS`]. A tick takes at least [`TICK`], and longer if the server is busy, for example with a fold.
+const HANDSHAKE_TICKS: u32 = 200;
 
-/// The shortest time between folds of a log for which the disk has no more space.
+/// The shortest time between two folds on a full disk.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
 
-/// The longest time without asking the caller.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The shortest time between two ticks, which do periodic work and call the attendant.
+const TICK: Duration = Duration::from_millis(50);
 
-/// A client, and since when what it has sent may have waited.
+/// A client, and the times from which the waiting time of its requests is computed.
 struct Client {
     socket: Socket,
     connection: Connection,
-    /// Looks of the server in which it has not completed the handshake.
-    handshake_looks: u32,
-    /// Wall time at which there was nothing to read from it.
+    /// Ticks without a complete handshake.
+    handshake_ticks: u32,
+    /// The last wall time at which there was nothing to read.
     idle_at: Duration,
-    /// The earliest wall time at which what was read last can have arrived.
+    /// The earliest wall time at which the bytes that were read last can have arrived.
     came: Duration,
 }
 
-/// A request that is under way.
+/// An outstanding request.
 struct Pending {
     client: u64,
     ticket: Ticket,
     /// How long it waited to be read, ns of wall time.
     waited: u64,
-    /// One past the last request of the machine that belongs to it.
+    /// One past the number of its last request to the machine.
     end: u64,
-    /// Requests of the machine that have not completed.
+    /// The number of its requests to the machine that have not completed.
     left: u64,
 }
 
-/// What the server has done.
+/// The statistics of a server.
 #[derive(Clone, Default)]
 pub struct ServerStats {
-    /// Clients that have come.
+    /// Clients that have connected.
     pub clients: u64,
-    /// Clients that could not be understood or did not complete the handshake; the reason for the last one.
+    /// Clients that were disconnected because they violated the protocol or did not complete the handshake, and the
+    /// reason for the last one.
     pub refused: (u64, Option<String>),
     /// Replies to requests that the drive has completed.
     pub replies: u64,
-    /// How late they and their requests were, since the scale last changed.
+    /// Their lateness since the scale last changed.
     pub lateness: Lateness,
     /// The scale at present.
     pub scale: f64,
-    /// When the clock stopped.
+    /// Periods for which the clock stopped.
     pub stops: Delays,
-    /// When the server was behind although the clock continued.
+    /// Periods in which the server was behind and the clock continued.
     pub lags: Delays,
     /// The longest pause for a fold of the log, ns of wall time.
     pub longest_fold: u64,
     /// Recent rate of replies, per second of wall time.
     pub rate: Rate,
-    /// Time for which it has served.
+    /// Wall time since the server started.
     pub time: Duration,
 }
 
-/// What the server asks while it serves.
+/// The callbacks of a server.
 pub trait Attendant {
-    /// Called regularly with the drive and with what has been done. Returns whether to continue.
-    fn look(&mut self, engine: &Engine, served: &ServerStats) -> ControlFlow<()>;
+    /// Called regularly with the drive and the statistics. Returns whether to continue.
+    fn tick(&mut self, engine: &Engine, served: &ServerStats) -> ControlFlow<()>;
 
-    /// Bytes of the log beyond which it is folded.
+    /// The length of the log, in bytes, above which it is folded.
     fn most_log(&self) -> u64 {
         u64::MAX
     }
 
-    /// Bring the drive, which has nothing under way, to rest, and begin another log.
+    /// Fold the log. The drive has no outstanding request.
     ///
     /// # Errors
-    /// The drive cannot go on.
+    /// The drive cannot continue.
     fn fold(&mut self, engine: &mut Engine) -> Result<(), StateError> {
         let _ = engine;
         Ok(())
@@ -102,23 +103,23 @@ pub struct Server {
     export: Export,
     engine: Engine,
     pace: Pace,
-    /// How long the clock stopped before the replies that are about to be sent.
+    /// How long the clock stopped before the next replies, ns of wall time.
     hold_ns: u64,
-    /// The size of the log beyond which it is folded.
+    /// The length of the log, in bytes, above which it is folded.
     fold_at: u64,
-    /// The wall time from which it is folded if the disk has no space for more of it.
+    /// The earliest wall time of a fold because of a full disk.
     fold_from: Duration,
     clients: BTreeMap<u64, Client>,
-    /// By the number of the first request of the machine.
+    /// Outstanding requests, by the number of their first request to the machine.
     pending: BTreeMap<u64, Pending>,
     served: ServerStats,
-    /// When the requests completed whose replies are about to be sent, and how long they had waited to be read.
+    /// For the replies that are about to be sent: the completion times, and how long the requests waited to be read.
     completed: Vec<(u64, u64)>,
     buffer: Vec<u8>,
 }
 
 impl Server {
-    /// A server of `engine`, which starts now.
+    /// A server of `engine`. Its clock starts now.
     #[must_use]
     pub fn new(listener: Listener, export: Export, engine: Engine, pacing: Pacing) -> Server {
         Server {
@@ -137,17 +138,16 @@ impl Server {
         }
     }
 
-    /// Serve until `attendant` says to stop. What is under way then is left to the drive. Returns the drive and what
-    /// has been done.
+    /// Serve until `attendant` breaks. Requests may be outstanding then. Returns the drive and the statistics.
     ///
     /// # Errors
-    /// The log of the drive cannot be written, or the system fails.
+    /// The files of the drive cannot be written, or polling fails.
     pub fn run(
         mut self,
         attendant: &mut dyn Attendant,
     ) -> Result<(Engine, ServerStats), StateError> {
-        // The first look precedes the first request, so that even a server that dies soon has left its summary.
-        let mut last_look: Option<Duration> = None;
+        // The first tick precedes the first request, so that even a server that is killed early has left a summary.
+        let mut last_tick: Option<Duration> = None;
         self.fold_at = attendant.most_log();
         if self.fold_at < u64::MAX {
             self.fold_from = Duration::ZERO;
@@ -156,31 +156,31 @@ impl Server {
             self.hold_ns = self.pace.hold(self.engine.next_event());
             self.engine.run(self.pace.now());
             self.pace.catch_up(self.engine.next_event());
-            self.answer().map_err(ended)?;
+            self.answer().map_err(system_error)?;
             let is_full = self.engine.log_bytes() > self.fold_at
                 || (self.engine.is_log_short() && self.pace.elapsed() >= self.fold_from);
             if is_full && self.pending.is_empty() {
                 self.fold(attendant)?;
             }
-            // Before the log is folded, what is under way is completed.
+            // A fold waits until the outstanding requests have completed, so no more are taken.
             let waits = !is_full && self.take_requests();
             self.send();
             let sleep_time = |at| self.pace.sleep_time(self.pace.until(at));
             let next = self.engine.next_event().map(sleep_time);
-            // Requests that have just arrived let the drive run on until then.
+            // The failure may be due to requests that were just taken. They are answered at once.
             let fails = self.engine.failure().is_some() && !self.pending.is_empty();
             let waits = waits || fails || self.engine.has_completions();
-            let wait = if waits { Duration::ZERO } else { next.unwrap_or(LOOK_EVERY) };
-            self.wait(wait.min(LOOK_EVERY)).map_err(ended)?;
+            let wait = if waits { Duration::ZERO } else { next.unwrap_or(TICK) };
+            self.wait(wait.min(TICK)).map_err(system_error)?;
             let now = self.pace.elapsed();
-            if last_look.is_none_or(|last| now.saturating_sub(last) >= LOOK_EVERY) {
-                (last_look, self.served.time) = (Some(now), now);
-                self.dismiss_silent();
-                self.served.rate.look(now, self.served.replies);
+            if last_tick.is_none_or(|last| now.saturating_sub(last) >= TICK) {
+                (last_tick, self.served.time) = (Some(now), now);
+                self.disconnect_silent();
+                self.served.rate.sample(now, self.served.replies);
                 self.rescale();
                 self.served.scale = self.pace.scale();
                 (self.served.stops, self.served.lags) = (self.pace.stops(), self.pace.lags());
-                if attendant.look(&self.engine, &self.served).is_break() {
+                if attendant.tick(&self.engine, &self.served).is_break() {
                     return Ok((self.engine, self.served));
                 }
             }
@@ -188,21 +188,21 @@ impl Server {
     }
 
     /// Disconnect the clients whose handshake takes too long.
-    fn dismiss_silent(&mut self) {
+    fn disconnect_silent(&mut self) {
         let before = self.clients.len();
-        self.clients.retain(|_, Client { connection, handshake_looks, .. }| {
-            *handshake_looks += 1;
-            connection.has_chosen() || *handshake_looks <= HANDSHAKE_LOOKS
+        self.clients.retain(|_, Client { connection, handshake_ticks, .. }| {
+            *handshake_ticks += 1;
+            connection.has_chosen() || *handshake_ticks <= HANDSHAKE_TICKS
         });
         let silent = before - self.clients.len();
         if silent > 0 {
             self.served.refused.0 += silent as u64;
-            let limit = (HANDSHAKE_LOOKS * LOOK_EVERY).as_secs();
+            let limit = (HANDSHAKE_TICKS * TICK).as_secs();
             self.served.refused.1 = Some(format!("the handshake took more than {limit} s"));
         }
     }
 
-    /// Slow the drive down if replies are too late.
+    /// Raise an automatic scale if replies are too late.
     fn rescale(&mut self) {
         let p99 = self.served.lateness.p99_of_enough().filter(|_| self.pace.is_auto());
         if let Some(scale) = p99.and_then(|p99| scale_for(p99, self.pace.scale())) {
@@ -211,7 +211,7 @@ impl Server {
         }
     }
 
-    /// Fold the log. Meanwhile the clock stops.
+    /// Fold the log, while the clock stops.
     fn fold(&mut self, attendant: &mut dyn Attendant) -> Result<(), StateError> {
         if self.engine.failure().is_some() {
             (self.fold_at, self.fold_from) = (u64::MAX, Duration::MAX);
@@ -220,11 +220,11 @@ impl Server {
         let began = self.pace.elapsed();
         attendant.fold(&mut self.engine)?;
         self.pace.set(self.engine.ssd().now().0);
-        // If the disk had no space for it, the old log continues for a while.
+        // If the disk had no space for the fold, the old log continues.
         self.fold_at = self.engine.log_bytes().saturating_add(attendant.most_log());
         let now = self.pace.elapsed();
         let took = now - began;
-        // If the disk has no space for the next log either, clients get ten times as long as folds take.
+        // If the disk has no space for the new log either, clients are served for ten times as long as a fold takes.
         let pause = (10 * took).max(FOLD_EVERY);
         self.fold_from = if self.engine.is_log_short() { now + pause } else { now };
         self.served.longest_fold = self.served.longest_fold.max(took.as_nanos() as u64);
@@ -239,14 +239,14 @@ impl Server {
                 continue;
             };
             if id >= pending.end {
-                // A part of what was refused then: nobody waits for it.
+                // It belongs to a request that was then refused and has been answered.
                 continue;
             }
             pending.left -= 1;
             if pending.left > 0 {
                 continue;
             }
-            let pending = self.pending.remove(&first).expect("seen");
+            let pending = self.pending.remove(&first).expect("it is pending");
             self.completed.push((completion.at.0, pending.waited));
             if let Some(Client { connection, .. }) = self.clients.get_mut(&pending.client) {
                 connection.complete(pending.ticket, &self.engine, None);
@@ -262,7 +262,7 @@ impl Server {
         Ok(())
     }
 
-    /// Give the received requests to the drive, one of each client in turn. Returns whether some are left.
+    /// Submit at most one received request of each client. Returns whether any was submitted, so that more may be left.
     fn take_requests(&mut self) -> bool {
         let (mut gone, mut left) = (Vec::new(), false);
         for (&client, Client { connection, came, .. }) in &mut self.clients {
@@ -286,7 +286,7 @@ impl Server {
         left
     }
 
-    /// Send pending output, as far as the clients take it.
+    /// Send pending output, as far as the sockets accept it.
     fn send(&mut self) {
         self.clients.retain(|_, Client { socket, connection, .. }| {
             while !connection.output().is_empty() {
@@ -306,7 +306,7 @@ impl Server {
         }
     }
 
-    /// Wait until a socket is ready, at most for `time`; then read from those that have something.
+    /// Wait until a socket is ready, at most for `time`. Then read from the clients that have sent something.
     fn wait(&mut self, time: Duration) -> io::Result<()> {
         let mut ready = self.poll(Duration::ZERO)?;
         let waits = !time.is_zero() && !ready.contains(&true);
@@ -316,7 +316,7 @@ impl Server {
         let now = self.pace.elapsed();
         let mut gone = Vec::new();
         for ((&number, client), &ready) in self.clients.iter_mut().zip(&ready[1..]) {
-            // What arrives during the wait is read at once.
+            // Bytes that arrive during the wait are read at once.
             if (waits || !ready) && client.connection.wants_input() {
                 client.idle_at = now;
             }
@@ -326,11 +326,11 @@ impl Server {
         }
         gone.iter().for_each(|client| drop(self.clients.remove(client)));
         if ready[0] {
-            // A client that leaves before it is accepted does not count.
+            // Accepting fails if the client has already disconnected, which then does not count.
             if let Ok(socket) = self.listener.accept() {
                 let connection = Connection::default();
                 let client =
-                    Client { socket, connection, handshake_looks: 0, idle_at: now, came: now };
+                    Client { socket, connection, handshake_ticks: 0, idle_at: now, came: now };
                 self.clients.insert(self.served.clients, client);
                 self.served.clients += 1;
             }
@@ -338,31 +338,33 @@ impl Server {
         Ok(())
     }
 
-    /// Wait until a socket is ready, at most for `time`. Returns whether the listener is, and each client.
+    /// Wait until a socket is ready, at most for `time`. Returns whether the listener is ready, and then each client.
     fn poll(&self, time: Duration) -> io::Result<Vec<bool>> {
         let time = Timespec {
             tv_sec: time.as_secs().cast_signed(),
             tv_nsec: i64::from(time.subsec_nanos()),
         };
-        let welcome =
+        let listener_events =
             if self.clients.len() < MOST_CLIENTS { PollFlags::IN } else { PollFlags::empty() };
-        let mut fds = vec![PollFd::new(&self.listener, welcome)];
+        let mut fds = vec![PollFd::new(&self.listener, listener_events)];
         for Client { socket, connection, .. } in self.clients.values() {
             let mut events = PollFlags::empty();
             events.set(PollFlags::IN, connection.wants_input());
             events.set(PollFlags::OUT, !connection.output().is_empty());
             fds.push(PollFd::new(socket, events));
         }
-        fds.extend(self.engine.bell().map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
-        // The disk may have got there before it was asked to ring.
+        fds.extend(
+            self.engine.wake_fd().map(|wake_fd| PollFd::from_borrowed_fd(wake_fd, PollFlags::IN)),
+        );
+        // The disk may have reached the position before `wake_fd` was called.
         let time = if self.engine.has_completions() { Timespec::default() } else { time };
         match poll(&mut fds, Some(&time)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let mut ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        if ready.drain(1 + self.clients.len()..).any(|rings| rings) {
-            self.engine.silence();
+        if ready.drain(1 + self.clients.len()..).any(|is_ready| is_ready) {
+            self.engine.clear_wake();
         }
         Ok(ready)
     }
@@ -372,7 +374,7 @@ impl Client {
     /// Read what the client has sent, at wall time `now`. Returns whether it is still connected.
     fn read(&mut self, buffer: &mut [u8], now: Duration) -> bool {
         if !self.connection.wants_input() {
-            // It is ready for the rest of its answers, or has gone, which sending to it will show.
+            // It is ready for output, or has disconnected, which the next write detects.
             return true;
         }
         match self.socket.read(buffer) {
@@ -387,8 +389,8 @@ impl Client {
     }
 }
 
-/// The server cannot go on.
-fn ended(error: io::Error) -> StateError {
-    let message = "the server stops, and the drive is as after a power cut";
+/// The error of a server that cannot continue.
+fn system_error(error: io::Error) -> StateError {
+    let message = "the server stops, which is a power cut for the drive";
     StateError::Failed(format!("{message}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! A session of a server: from the initial drive to the drive at rest.
+//! A session: a server from its start to the drive at rest.
 
 use crate::engine::Engine;
 use crate::life::{Life, WearState};
@@ -20,128 +20,128 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Where clients come.
+/// The address on which the server listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Address {
     /// A Unix socket.
     Unix(PathBuf),
-    /// A TCP socket of the loopback.
+    /// A TCP socket on the loopback interface.
     Tcp(SocketAddr),
 }
 
-/// What is to be served, and how.
+/// The options of a session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Order {
-    /// Where clients come.
+    /// The address on which the server listens.
     pub address: Address,
-    /// The folder of a drive that outlives its server.
+    /// The folder that keeps the drive between servers.
     pub state: Option<PathBuf>,
-    /// A new folder for what `ssdlab run` needs to run the session again.
+    /// A new folder for a recording, with which `ssdlab run` repeats the session.
     pub record: Option<PathBuf>,
-    /// How the server keeps to the clock of the drive.
+    /// How the clock of the drive follows wall time.
     pub pacing: Pacing,
-    /// Bytes of the log of a state beyond which it is folded.
+    /// The length of the log, in bytes, above which it is folded.
     pub most_log: u64,
     /// The name of the export.
     pub name: String,
-    /// Where data without a state are kept.
+    /// The folder for the data of a drive without a state.
     pub temporary: PathBuf,
-    /// Commit of the program, for the report.
+    /// The commit of the program, for the report.
     pub commit: Option<String>,
 }
 
-/// The state of the drive when a recording began, and its requests: files in the folder of the recording.
+/// Name of the file with the initial state of the drive, in the folder of a recording.
 pub const START: &str = "start.snap";
-/// See [`START`].
+/// Name of the file with the requests, in the folder of a recording.
 pub const REQUESTS: &str = "requests.ssdtrace";
 
-/// What is reported when clients may connect.
+/// The report when clients may connect.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ReadyReport {
-    /// Size of the drive.
+    /// Size of the drive in bytes.
     pub bytes: u64,
     /// The port of a TCP socket.
     pub port: Option<u16>,
-    /// What was recovered, if the last server was killed.
+    /// The recovery, if the last server was killed.
     pub recovered: Option<RecoveryReport>,
 }
 
-/// What was recovered after a kill.
+/// The recovery after a kill.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RecoveryReport {
-    /// Requests that were run again.
+    /// Requests that were replayed.
     pub requests: u64,
-    /// Pages of which newer data were lost.
+    /// Pages that lost newer data.
     pub pages_lost: u64,
     /// The mount.
     pub mount: Recovery,
 }
 
-/// Who hears of a session.
+/// The recipient of the reports of a session.
 pub trait Audience {
-    /// Clients may come.
+    /// Called when clients may connect.
     fn ready(&mut self, ready: &ReadyReport);
 
     /// Whether the summary of the session so far is requested.
     fn wants_summary(&mut self) -> bool;
 
-    /// Receives the requested summary.
+    /// Called with the requested summary.
     fn receive(&mut self, summary: &Summary);
 }
 
-/// The outcome of a session, or its state so far.
+/// The summary of a session, so far or at its end.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
-    /// Clients that came.
+    /// Clients that have connected.
     pub clients: u64,
-    /// Clients that could not be understood or did not complete the handshake.
+    /// Clients that were disconnected because they violated the protocol or did not complete the handshake.
     pub clients_refused: u64,
-    /// Why the last of these could not be.
+    /// The reason for the last of these.
     pub refused_because: Option<String>,
     /// Requests that were answered after the drive had completed them.
     pub requests: u64,
-    /// How long it was served, ns of wall time.
+    /// Time for which the drive was served, ns of wall time.
     pub served_ns: u64,
-    /// Replies per second of wall time, over the last second or so.
+    /// Replies per second of wall time, over about the last second.
     pub replies_per_s: Option<f64>,
-    /// How many times as fast as that of the drive wall time passed in the end.
+    /// The scale: wall time per simulated time, at present.
     pub scale: f64,
     /// Stops of the drive's clock because the server was behind.
     pub stops: Delays,
-    /// Spans in which the server was behind and the clock continued.
+    /// Periods in which the server was behind and the clock continued.
     pub lags: Delays,
-    /// How late replies were sent, since the scale last changed.
+    /// The lateness of replies since the scale last changed.
     pub late: LatenessSummary,
-    /// How the log was folded.
+    /// The folds of the log.
     pub folds: Folds,
-    /// The slowest requests since the log was folded, the slowest one first.
+    /// The slowest requests since the last fold, the slowest one first.
     pub slowest: Vec<SlowRequest>,
-    /// What takes room.
+    /// The space that the drive uses.
     pub space: Space,
-    /// What the drive has done since it was first served.
+    /// The counters of the drive since it was first served.
     pub life: Life,
-    /// How worn it is.
+    /// The wear of the drive.
     pub worn: WearState,
     /// The blocks of each channel.
     pub channels: Vec<Channel>,
-    /// The reports of the drive up to each fold of the log.
+    /// The reports that ended with a fold of the log, oldest first.
     pub earlier: Vec<Report>,
-    /// The report of the drive, since the log was folded.
+    /// The report of the drive since the last fold.
     pub report: Report,
 }
 
-/// Replacements of the log of a state by a snapshot of the drive at rest.
+/// Folds of the log: replacements by a snapshot of the drive at rest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Folds {
     /// How often.
     pub count: u64,
     /// The longest pause, ns of wall time.
     pub longest_ns: u64,
-    /// The error of the last attempt that failed.
+    /// The error of the last fold that failed.
     pub fold_failure: Option<String>,
 }
 
-/// What a server asks, and what it has reported.
+/// The state of a session beside its server.
 struct Session<'a> {
     config: &'a RunConfig,
     order: &'a Order,
@@ -192,7 +192,7 @@ impl Session<'_> {
 }
 
 impl Attendant for Session<'_> {
-    fn look(&mut self, engine: &Engine, served: &ServerStats) -> ControlFlow<()> {
+    fn tick(&mut self, engine: &Engine, served: &ServerStats) -> ControlFlow<()> {
         if self.audience.wants_summary() {
             let summary = self.summary(engine, served);
             self.audience.receive(&summary);
@@ -201,7 +201,7 @@ impl Attendant for Session<'_> {
     }
 
     fn most_log(&self) -> u64 {
-        // A recorded session is run again as a whole.
+        // `ssdlab run` repeats a recorded session as a whole.
         if self.order.record.is_some() { u64::MAX } else { self.order.most_log }
     }
 
@@ -219,11 +219,11 @@ impl Attendant for Session<'_> {
     }
 }
 
-/// Wall time for which a request waited to be read, and from its completion by the drive to its reply; percentiles only
-/// if there are enough replies.
+/// Lateness of replies, in wall time: from the arrival of the request to its reading, and from its completion by the
+/// drive to its reply. Percentiles are `None` if there are too few replies.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LatenessSummary {
-    /// Replies.
+    /// Number of replies.
     pub replies: u64,
     /// Median, ns.
     pub p50_ns: Option<u64>,
@@ -233,10 +233,9 @@ pub struct LatenessSummary {
     pub p999_ns: Option<u64>,
     /// Maximum, ns.
     pub max_ns: Option<u64>,
-    /// The largest 99th percentile, in ns of the drive's time, with which the latencies that clients measure are those
-    /// of the drive.
+    /// The largest valid 99th percentile, in ns of the drive's time; see [`VALID_NS`].
     pub valid_within_ns: u64,
-    /// Whether they are; only if there are enough replies.
+    /// Whether the latencies that clients measure are those of the drive; `None` if there are too few replies.
     pub is_valid: Option<bool>,
 }
 
@@ -251,14 +250,14 @@ fn written(error: WriteError) -> StateError {
 fn record(folder: &Path, snapshot: &DeviceSnapshot) -> Result<Box<dyn TraceWriter>, StateError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => StateError::Refused(format!(
-            "--record {}: it exists; give a new name",
+            "--record {}: the folder exists: give a new name",
             folder.display()
         )),
         _ => StateError::File(format!("{}: {error}", folder.display())),
     };
     std::fs::create_dir(folder).map_err(failed)?;
     begin_recording(folder, snapshot).inspect_err(|_| {
-        // The recording has not begun; half of one is of no use.
+        // Remove the incomplete recording.
         let _ = std::fs::remove_dir_all(folder);
     })
 }
@@ -281,10 +280,10 @@ fn listener(address: &Address) -> Result<Listener, StateError> {
     };
     bound.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => StateError::Refused(format!(
-            "--nbd: {shown} is in use, by another server or a file: stop it, or give another address"
+            "--nbd: {shown} is in use by another server or a file: stop the server, or give another address"
         )),
         io::ErrorKind::InvalidInput => StateError::Refused(format!(
-            "--nbd: {shown}: the path of a socket has at most 107 bytes: give a shorter or a relative one"
+            "--nbd: {shown}: the path of a socket has at most 107 bytes: give a shorter or a relative path"
         )),
         _ => StateError::Refused(format!("--nbd: {shown}: {error}")),
     })
@@ -293,7 +292,7 @@ fn listener(address: &Address) -> Result<Listener, StateError> {
 /// Serve the drive of `config` until `caller` says to stop.
 ///
 /// # Errors
-/// The drive cannot be served, or its state cannot be written. After a kill it is recovered as after a power cut.
+/// The drive cannot be served, or its state cannot be written.
 pub fn serve(
     config: &RunConfig,
     order: &Order,
@@ -303,7 +302,7 @@ pub fn serve(
     if let Address::Tcp(socket) = order.address
         && !socket.ip().is_loopback()
     {
-        let message = "is not of this machine: NBD without encryption stays on the loopback, give 127.0.0.1:PORT";
+        let message = "is not a loopback address, and NBD is not encrypted: give 127.0.0.1:PORT";
         return Err(StateError::Refused(format!("--nbd: {socket} {message}")));
     }
     let config = served(config, order.state.is_some())?;
@@ -313,7 +312,7 @@ pub fn serve(
         Some(folder) => folder.drive(&config, caller)?,
         None => {
             let mut logged = config.clone();
-            // `why` runs the recording again with a log of operations, which names the admission numbers on flash.
+            // `why` replays the recording with a log of operations, which needs the admission numbers on flash.
             logged.metrics.op_log |= order.record.is_some();
             let snapshot = new_drive(&logged, caller)?;
             (without_state(&config, &snapshot, &order.temporary)?, snapshot, None)

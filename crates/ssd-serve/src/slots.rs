@@ -9,32 +9,34 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// No slot: the page reads as zeros.
+/// Instead of a slot: the page reads as zeros.
 pub const NONE: u32 = u32::MAX;
 
-/// When fewer slots are ready, this many more are prepared.
+/// If fewer slots are ready, this many more are prepared.
 const STOCK: usize = 256;
 
 /// A file of slots. A ready slot has space on the disk, so that writing to it cannot fail for lack of space.
 pub struct Slots {
     file: Arc<File>,
     page_bytes: usize,
-    /// Unused slots that are ready; the first one is used first, so that the file stays short.
+    /// Unused slots with space on the disk. The lowest one is used first, so that the file stays short.
     ready: BTreeSet<u32>,
-    /// Unused slots that take no space.
+    /// Unused slots without space on the disk.
     holes: BTreeSet<u32>,
+    /// Number of slots in the file.
     end: u32,
-    /// Slots that the disk is preparing.
+    /// Slots for which the disk is reserving space.
     coming: Vec<u32>,
-    /// Whether the last attempt to prepare slots has failed.
+    /// Whether the disk had no space for all slots when they were last prepared.
     is_full: bool,
-    /// What is on its way to the disk, by slot, with its position in the order of the disk; and the positions in order.
+    /// Pages that the disk has not yet written, by slot, with the position of the write in the queue of the disk.
     waiting: BTreeMap<u32, (u64, Arc<[u8]>)>,
-    places: VecDeque<(u64, u32)>,
+    /// These positions in ascending order, with their slots.
+    positions: VecDeque<(u64, u32)>,
 }
 
 impl Slots {
-    /// The slots in the file `path`, which is created if it does not exist; none is in use yet.
+    /// Open the file `path`, created if it does not exist. No slot is in use until [`Slots::keep_only`].
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -51,11 +53,11 @@ impl Slots {
             coming: Vec::new(),
             is_full: false,
             waiting: BTreeMap::new(),
-            places: VecDeque::new(),
+            positions: VecDeque::new(),
         })
     }
 
-    /// Mark the slots in `table`, and no others, as in use.
+    /// Keep the slots in `table` in use, and release all others.
     ///
     /// # Errors
     /// The disk fails.
@@ -69,11 +71,11 @@ impl Slots {
         self.file.set_len(self.range(self.end).at)?;
         self.holes = (0..self.end).filter(|&slot| !is_used[slot as usize]).collect();
         (self.ready, self.coming, self.is_full) = (BTreeSet::new(), Vec::new(), false);
-        (self.waiting, self.places) = (BTreeMap::new(), VecDeque::new());
+        (self.waiting, self.positions) = (BTreeMap::new(), VecDeque::new());
         self.runs(self.holes.iter().copied()).into_iter().try_for_each(|run| punch(&self.file, run))
     }
 
-    /// Slots whose data are in use, or have not been released yet.
+    /// Number of slots in use, including those whose data have not been released yet.
     #[must_use]
     pub fn used(&self) -> u64 {
         let free = self.ready.len() + self.holes.len() + self.coming.len();
@@ -85,7 +87,7 @@ impl Slots {
         Range { at: u64::from(slot) * bytes, bytes }
     }
 
-    /// Ascending slots as ranges of neighbours.
+    /// Merge ascending slots into ranges of the file.
     fn runs(&self, slots: impl Iterator<Item = u32>) -> Vec<Range> {
         let mut runs: Vec<Range> = Vec::new();
         for range in slots.map(|slot| self.range(slot)) {
@@ -97,10 +99,10 @@ impl Slots {
         runs
     }
 
-    /// Let the disk write a page to a new slot.
+    /// Queue a write of `page` to a free slot. Returns the slot.
     ///
     /// # Errors
-    /// There is no space for it, or the disk fails. Nothing has changed.
+    /// There is no space for the page, or the disk fails. Nothing is stored.
     pub fn add(&mut self, page: &[u8], disk: &mut Disk) -> io::Result<u32> {
         assert_eq!(page.len(), self.page_bytes, "it is not a page");
         self.take_held(disk);
@@ -112,15 +114,17 @@ impl Slots {
             None => self.next_ready(disk)?,
         };
         let page: Arc<[u8]> = page.into();
-        while let Some(&(place, slot)) = self.places.front().filter(|&&(at, _)| at <= disk.done()) {
-            self.places.pop_front();
-            if self.waiting.get(&slot).is_some_and(|waits| waits.0 == place) {
+        while let Some(&(position, slot)) =
+            self.positions.front().filter(|&&(at, _)| at <= disk.done())
+        {
+            self.positions.pop_front();
+            if self.waiting.get(&slot).is_some_and(|waits| waits.0 == position) {
                 self.waiting.remove(&slot);
             }
         }
-        let place = disk.place() + 1;
-        self.waiting.insert(slot, (place, Arc::clone(&page)));
-        self.places.push_back((place, slot));
+        let position = disk.position() + 1;
+        self.waiting.insert(slot, (position, Arc::clone(&page)));
+        self.positions.push_back((position, slot));
         disk.write(&self.file, self.range(slot).at, page)?;
         Ok(slot)
     }
@@ -128,7 +132,7 @@ impl Slots {
     /// Wait until a slot is ready.
     fn next_ready(&mut self, disk: &mut Disk) -> io::Result<u32> {
         let mut failure = io::Error::from(io::ErrorKind::StorageFull);
-        // What is being prepared, or else a single one: a full disk may have space for no more.
+        // First those that are being prepared, then a single one: a full disk may have space for only one.
         for _ in 0..2 {
             if self.coming.is_empty() {
                 self.make_ready(1, disk);
@@ -144,7 +148,7 @@ impl Slots {
         Err(failure)
     }
 
-    /// Let the disk prepare `count` slots, or fewer.
+    /// Let the disk reserve space for at most `count` slots.
     fn make_ready(&mut self, count: usize, disk: &mut Disk) {
         while let Some(slot) = self.holes.pop_first() {
             self.coming.push(slot);
@@ -163,7 +167,7 @@ impl Slots {
         }
     }
 
-    /// Take the slots that the disk has prepared. Returns why there are none, if it has failed.
+    /// Take the slots for which the disk has reserved space. Returns the error if there are none.
     fn take_held(&mut self, disk: &Disk) -> Option<io::Error> {
         let hold = disk.next_hold()?;
         let mut slots = std::mem::take(&mut self.coming);
@@ -174,7 +178,7 @@ impl Slots {
         hold.err()
     }
 
-    /// Read from byte `from` of the page in `slot` on.
+    /// Read the page in `slot` from byte `from` on.
     ///
     /// # Errors
     /// The disk fails.
@@ -192,13 +196,13 @@ impl Slots {
         self.file.read_exact_at(bytes, self.range(slot).at + from as u64)
     }
 
-    /// Release the data in `slot`; its space will be used again.
+    /// Free `slot`, but keep its space for another page.
     pub fn free(&mut self, slot: u32) {
         debug_assert!(slot < self.end && !self.ready.contains(&slot), "slot {slot} is free");
         self.ready.insert(slot);
     }
 
-    /// Release the data in `slots`; the disk gets their space back, in one piece for neighbours.
+    /// Free `slots` and release their space on the disk.
     pub fn give_back(&mut self, mut slots: Vec<u32>, disk: &mut Disk) {
         slots.sort_unstable();
         debug_assert!(slots.is_sorted_by(|a, b| a < b), "a slot is given back twice");
@@ -212,14 +216,14 @@ impl Slots {
         }
     }
 
-    /// Give the space of at most `most` free slots back to the disk, and wait until it has it.
+    /// Release the space of at most `most` free slots on the disk, and wait until that is done.
     ///
     /// # Errors
     /// The disk fails.
     pub fn give_back_ready(&mut self, most: usize, disk: &mut Disk) -> io::Result<()> {
         let slots = (0..most).map_while(|_| self.ready.pop_last()).collect();
         self.give_back(slots, disk);
-        // They are for the log.
+        // Their space is for the log: do not prepare slots with it.
         self.is_full = true;
         disk.settle()
     }

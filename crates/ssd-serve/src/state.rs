@@ -1,7 +1,7 @@
-//! The folder of a drive that outlives its server.
+//! The folder of `--state`, which keeps a drive between servers.
 //!
-//! A generation is a snapshot, the table of slots and the log since then; `current` names it. `pages` has the slots,
-//! and `lock` belongs to the server that uses the folder.
+//! A generation is a snapshot, a table of slots, and the log of the requests since then. The file `current` has the
+//! number of the generation, and `pages` has the slots. The server that uses the folder locks `lock`.
 
 use crate::engine::{Engine, MountResult};
 use crate::life::Life;
@@ -38,7 +38,7 @@ pub enum StateError {
     /// The drive cannot be recovered.
     #[error("{0}")]
     Failed(String),
-    /// The caller ended it.
+    /// The caller has interrupted it.
     #[error("interrupted")]
     Interrupted,
 }
@@ -47,7 +47,7 @@ pub enum StateError {
 pub struct Folder {
     path: PathBuf,
     generation: u64,
-    /// The folders that were created for a new drive; they are removed if it is never served.
+    /// The folders that were created for a new drive. They are removed if the drive is never served.
     new: Option<Vec<PathBuf>>,
     _lock: File,
 }
@@ -56,10 +56,10 @@ pub(crate) fn file_error(path: &Path) -> impl Fn(io::Error) -> StateError + '_ {
     move |error| StateError::File(format!("{}: {error}", path.display()))
 }
 
-/// The configuration that is served: with a state, power may be cut.
+/// The configuration of the served drive: that of `config`, with power cuts if the drive has a state.
 ///
 /// # Errors
-/// What it requests cannot be served.
+/// A drive of this configuration cannot be served.
 pub fn served(config: &RunConfig, with_state: bool) -> Result<RunConfig, StateError> {
     let refused = |message: String| Err(StateError::Refused(message));
     if foresees(&config.alloc.separation) {
@@ -68,8 +68,7 @@ pub fn served(config: &RunConfig, with_state: bool) -> Result<RunConfig, StateEr
     let mut config = config.clone();
     if !matches!(config.power.cut, PowerCut::Never | PowerCut::OnRequest) {
         return refused(
-            "power.cut: a served drive loses power when its server is killed, and at no other time; leave \
-             the key out"
+            "power.cut: the power of a served drive is cut only when its server is killed; leave the key out"
                 .into(),
         );
     }
@@ -79,8 +78,8 @@ pub fn served(config: &RunConfig, with_state: bool) -> Result<RunConfig, StateEr
     config.power.cut = PowerCut::OnRequest;
     if config.raid.group != 0 || config.wear.endurance != 0 {
         return refused(
-            "--state: after a kill the drive recovers from a power cut, which the model does not have for parity \
-             groups (raid.group) and worn-out blocks (wear.endurance): serve without --state, or without these keys"
+            "--state: a kill is a power cut, which the model does not have for parity groups (raid.group) and worn-out \
+             blocks (wear.endurance): serve without --state, or without these keys"
                 .into(),
         );
     }
@@ -105,7 +104,7 @@ pub fn new_drive(
     driver.snapshot().map_err(state_error)
 }
 
-/// A drive without a state: its data are in a file without a name in the folder for temporary files.
+/// A drive without a state. Its data are in an unlinked file in the folder `temporary`.
 ///
 /// # Errors
 /// A [`StateError`].
@@ -123,10 +122,10 @@ pub fn without_state(
 }
 
 impl Folder {
-    /// The folder `path`, created if it does not exist, and locked.
+    /// Open and lock the folder `path`, created if it does not exist.
     ///
     /// # Errors
-    /// Another server uses it, or it is not such a folder.
+    /// Another server uses the folder, or it is not one of a served drive.
     pub fn open(path: &Path) -> Result<Folder, StateError> {
         let shown = path.display();
         let missing = path.ancestors().take_while(|folder| !folder.as_os_str().is_empty());
@@ -134,14 +133,14 @@ impl Folder {
             missing.take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
         fs::create_dir_all(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                StateError::Refused(format!("--state {shown}: it is a file: give a folder"))
+                StateError::Refused(format!("--state {shown}: this is a file: give a folder"))
             }
             _ => file_error(path)(error),
         })?;
         let current = path.join("current");
         if !current.exists() && !is_ours(path).map_err(file_error(path))? {
             let message =
-                format!("--state {shown}: the folder has other files: give a new or empty one");
+                format!("--state {shown}: the folder has other files: give a new or empty folder");
             return Err(StateError::Refused(message));
         }
         let name = path.join("lock");
@@ -150,16 +149,17 @@ impl Folder {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let message = format!(
-                    "--state {shown}: another server uses it: stop that one, or give another folder"
+                    "--state {shown}: another server uses it: stop that server, or give another folder"
                 );
                 return Err(StateError::Refused(message));
             }
             Err(TryLockError::Error(error)) => return Err(file_error(&name)(error)),
         }
-        // A server that has just left an empty folder removes its lock.
+        // Before the lock was taken, another server may have removed this file.
         let locked = lock.metadata().map_err(file_error(&name))?.ino();
         if fs::metadata(&name).map(|entry| entry.ino()).ok() != Some(locked) {
-            let message = format!("--state {shown}: another server has just removed it: try again");
+            let message =
+                format!("--state {shown}: another server has just removed the folder: try again");
             return Err(StateError::Refused(message));
         }
         let generation = match fs::read_to_string(&current) {
@@ -176,7 +176,7 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), generation, new, _lock: lock })
     }
 
-    /// Note that the drive is served: from now on its folder outlives this process, even if it is new.
+    /// Keep the folder when this is dropped, even if it is new: the drive is served.
     pub fn keep(&mut self) {
         self.new = None;
     }
@@ -185,11 +185,11 @@ impl Folder {
         self.path.join(format!("{generation}.{kind}"))
     }
 
-    /// The drive in the folder, which logs into it: a new one, the one that came to rest there, or the one that a kill
-    /// left, after its mount.
+    /// The drive in the folder, with a new log there: a new drive, one that was saved at rest, or one that was killed
+    /// and is mounted now. Also returns its snapshot, and the result of the mount.
     ///
     /// # Errors
-    /// A [`StateError`]; what is in the folder stays as it is.
+    /// A [`StateError`]. The state of the drive in the folder is unchanged.
     pub fn drive(
         &mut self,
         config: &RunConfig,
@@ -226,7 +226,7 @@ impl Folder {
         self.remove_others().map_err(file_error(&self.path))?;
         let path = self.file(self.generation, "log");
         engine.log_to(self.new_log().map_err(file_error(&path))?);
-        if !engine.has_log_room() {
+        if !engine.has_log_space() {
             let full = io::Error::from(io::ErrorKind::StorageFull);
             return Err(StateError::File(format!(
                 "--state {}: {full}: the log of the drive needs {} MiB",
@@ -237,7 +237,7 @@ impl Folder {
         Ok((engine, snapshot, mounted))
     }
 
-    /// The log of this generation, which is empty.
+    /// A new, empty log for this generation.
     fn new_log(&self) -> io::Result<Log> {
         let mut bytes = 0;
         for kind in ["snap", "slots", "toml", "json"] {
@@ -246,14 +246,14 @@ impl Folder {
         Log::create(&self.file(self.generation, "log"), bytes)
     }
 
-    /// Whether a drive of `config` can continue from here.
+    /// Check that a drive of `config` can continue from this generation.
     fn check(&self, header: &Header, config: &RunConfig, killed: bool) -> Result<(), StateError> {
         let state = self.path.display();
         let (pages, bytes) = (config.device.user_pages, config.device.page_bytes);
         if (header.pages, header.page_bytes) != (pages, bytes) {
             return Err(StateError::Refused(format!(
-                "--state {state}: it is of a drive with {} pages of {} bytes, this one has {pages} of {bytes}: give \
-                 another folder, or serve {}",
+                "--state {state}: the drive there has {} pages of {} bytes, this one {pages} pages of {bytes} bytes: \
+                 give another folder, or serve {}",
                 header.pages,
                 header.page_bytes,
                 self.file(self.generation, "toml").display()
@@ -262,24 +262,25 @@ impl Folder {
         if !killed {
             return Ok(());
         }
-        let reason = "was killed, and only the same drive in the same version of the program recovers what it wrote";
+        let reason = "was killed, and its log can be replayed only with the same configuration and results version";
         if header.results != RESULTS_VERSION {
             return Err(StateError::Refused(format!(
-                "--state {state}: its server {reason}: it has results {}, this program has {RESULTS_VERSION}; serve it \
-                 once with the other one and stop it with Ctrl-C",
+                "--state {state}: its server {reason}: the log has results version {}, this program has \
+                 {RESULTS_VERSION}: serve the drive once with the program that wrote the log, and stop it with Ctrl-C",
                 header.results
             )));
         }
         if header.config != digest(config) {
             let toml = self.file(self.generation, "toml");
             return Err(StateError::Refused(format!(
-                "--state {state}: its server {reason}: serve {} once and stop it with Ctrl-C",
+                "--state {state}: its server {reason}: serve {} once, and stop it with Ctrl-C",
                 toml.display()
             )));
         }
         Ok(())
     }
 
+    /// The snapshot and the table of this generation.
     fn state(
         &self,
         config: &RunConfig,
@@ -304,7 +305,7 @@ impl Folder {
         Ok((snapshot, table.map_err(file_error(&path))?))
     }
 
-    /// Run the log again, cut the power and mount.
+    /// Replay the log, cut the power and mount the drive.
     fn run_again(
         &self,
         engine: &mut Engine,
@@ -329,10 +330,10 @@ impl Folder {
         engine.cut_and_mount().map_err(|error| StateError::Failed(error.to_string()))
     }
 
-    /// Store the drive, which has come to rest: its state is then what is in the folder.
+    /// Save the drive at rest as a new generation.
     ///
     /// # Errors
-    /// A [`StateError`]; the previous state stays, with its log.
+    /// A [`StateError`]. The previous generation stays, with its log.
     pub fn close(
         &mut self,
         config: &RunConfig,
@@ -343,11 +344,11 @@ impl Folder {
         self.remove_others().map_err(file_error(&self.path))
     }
 
-    /// Continue with an empty log after the drive has come to rest in the state of `snapshot`.
+    /// Save the drive at rest as a new generation, and continue with an empty log.
     ///
     /// # Errors
-    /// [`StateError::File`] if there is no space for it: the drive continues with the log that it has. Other errors end
-    /// it.
+    /// [`StateError::File`] if there is no space for the generation: the drive continues with its old log. After any
+    /// other error it cannot continue.
     pub fn fold(
         &mut self,
         config: &RunConfig,
@@ -356,12 +357,12 @@ impl Folder {
     ) -> Result<(), StateError> {
         let written = self.write_generation(config, snapshot, engine.table(), engine.life());
         if let Err(error) = written {
-            // Half a generation takes room.
+            // Free the space of the incomplete generation.
             let _ = self.remove_others();
-            engine.hold_room();
+            engine.reserve_log_space();
             return Err(error);
         }
-        // What the old log would bring back is over: without the new one the drive does not continue.
+        // The old log is obsolete from here on, so the drive cannot continue without the new one.
         let path = self.file(self.generation, "log");
         let failed = |error| StateError::Failed(format!("{}: {error}", path.display()));
         self.remove_others().map_err(failed)?;
@@ -370,8 +371,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Write the next generation, with an empty log, and make it the current one. The previous log reserves no space
-    /// from then on.
+    /// Write the next generation, with an empty log, and make it the current one. Frees the space that the previous log
+    /// has reserved.
     fn write_generation(
         &mut self,
         config: &RunConfig,
@@ -395,11 +396,9 @@ impl Folder {
         let json = serde_json::to_string_pretty(&header).expect("a header is JSON");
         let slots = self.file(next, "slots");
         write_table(&slots, table).map_err(file_error(&slots))?;
-        for (kind, bytes) in [
-            ("toml", to_toml(config).as_bytes()),
-            ("json", json.as_bytes()),
-            ("log", b""),
-        ] {
+        for (kind, bytes) in
+            [("toml", to_toml(config).as_bytes()), ("json", json.as_bytes()), ("log", b"")]
+        {
             let path = self.file(next, kind);
             write_through(&path, bytes).map_err(file_error(&path))?;
         }
@@ -410,7 +409,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Files of other generations are left over from a kill, or have been replaced.
+    /// Remove the files of other generations, which were replaced or left over by a kill.
     fn remove_others(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let path = entry?.path();
@@ -424,16 +423,16 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// A new drive that was never served leaves nothing behind.
+    /// Remove the files and folders of a new drive that was never served.
     fn drop(&mut self) {
         let Some(new_folders) = &self.new else { return };
         let files = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        // What cannot be removed does not hinder the next server.
+        // A file that cannot be removed does not prevent the next server from starting.
         let is_other = |name: &OsString| is_own(name) && name != "lock";
         for name in files.map(|file| file.file_name()).filter(is_other) {
             let _ = fs::remove_file(self.path.join(name));
         }
-        // Without it another server may begin here.
+        // The lock goes last: once it is removed, another server may use the folder.
         let _ = fs::remove_file(self.path.join("lock"));
         for folder in new_folders {
             let _ = fs::remove_dir(folder);
@@ -452,7 +451,7 @@ fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Whether everything in the folder could have been left by a server that was killed at its very beginning.
+/// Whether the folder has no files but those of a new drive whose server was killed before its first generation.
 fn is_ours(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();

@@ -1,12 +1,12 @@
-//! Which slot holds the newest data of each page.
+//! The map from each page to the slot of its newest data.
 
 use crate::slots::NONE;
 use std::io::{self, Read, Write};
 
-/// Pages whose entries are next to each other in memory.
+/// Entries that are allocated together.
 const PAGES_OF_PART: usize = 1024;
 
-/// The slot of each page. Only parts in which some page has had data take memory.
+/// The slot of each page. A part of the table takes memory once one of its pages has data.
 #[derive(Clone)]
 pub struct SlotTable {
     parts: Vec<Option<Box<[u32]>>>,
@@ -14,13 +14,13 @@ pub struct SlotTable {
 }
 
 impl SlotTable {
-    /// For `pages` pages, which have no data.
+    /// A table of `pages` pages without data.
     #[must_use]
     pub fn new(pages: u32) -> SlotTable {
         SlotTable { parts: vec![None; (pages as usize).div_ceil(PAGES_OF_PART)], pages }
     }
 
-    /// Pages of the drive.
+    /// Number of pages.
     #[must_use]
     pub fn pages(&self) -> u32 {
         self.pages
@@ -34,7 +34,7 @@ impl SlotTable {
         part.as_ref().map_or(NONE, |slots| slots[lpn as usize % PAGES_OF_PART])
     }
 
-    /// Give `lpn` this slot. Returns its slot until now.
+    /// Set the slot of `lpn`. Returns the previous one.
     pub fn replace(&mut self, lpn: u32, slot: u32) -> u32 {
         debug_assert!(lpn < self.pages, "page {lpn} is beyond the drive");
         let part = &mut self.parts[lpn as usize / PAGES_OF_PART];
@@ -45,20 +45,20 @@ impl SlotTable {
         std::mem::replace(&mut slots[lpn as usize % PAGES_OF_PART], slot)
     }
 
-    /// The pages that have data, ascending, with their slots.
+    /// The pages with data, in ascending order, and their slots.
     pub fn used(&self) -> impl Iterator<Item = (u32, u32)> {
         let parts = (0u32..).step_by(PAGES_OF_PART).zip(&self.parts);
         let slots = parts.flat_map(|(first, part)| (first..).zip(part.iter().flatten().copied()));
         slots.filter(|&(_, slot)| slot != NONE)
     }
 
-    /// Bytes of [`SlotTable::write`].
+    /// Number of bytes that [`SlotTable::write`] writes for `pages` pages.
     #[must_use]
     pub fn file_bytes(pages: u32) -> u64 {
         size_of::<u32>() as u64 * u64::from(pages)
     }
 
-    /// Write the slots of all pages, four bytes each, least significant first.
+    /// Write the slots of all pages, 4 bytes each, little-endian.
     ///
     /// # Errors
     /// `sink` fails.
@@ -74,7 +74,7 @@ impl SlotTable {
         Ok(())
     }
 
-    /// What [`SlotTable::write`] has written for `pages` pages.
+    /// Read a table of `pages` pages that [`SlotTable::write`] has written.
     ///
     /// # Errors
     /// `source` fails, or ends too early.
@@ -97,7 +97,7 @@ impl SlotTable {
 mod tests {
     use super::*;
 
-    /// The table of a drive of `pages` pages in which these have data.
+    /// A table of `pages` pages, of which those in `used` have data.
     fn table(pages: u32, used: &[(u32, u32)]) -> SlotTable {
         let mut table = SlotTable::new(pages);
         for &(lpn, slot) in used {

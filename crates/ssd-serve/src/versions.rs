@@ -1,49 +1,49 @@
-//! Which slot holds the newest data of each page, and which older data a power cut could bring back.
+//! The slots of the newest data of each page, and of older data that a power cut could bring back.
 //!
-//! A page write is identified by its admission number, as on flash. Older data are valid until the number of the write
-//! that replaced them: a page found on flash with a smaller number than that holds them.
+//! Page writes have ascending admission numbers, which are also on flash. An older version is valid below the number of
+//! the write that replaced it (`until`). After a power cut, the number on flash selects the version of each page.
 
 use crate::slots::NONE;
 use crate::table::SlotTable;
 use std::collections::BTreeMap;
 
-/// Data that newer ones have replaced.
+/// Data of a page that were replaced by newer ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct OldVersion {
     lpn: u32,
     slot: u32,
-    /// Data with this or a larger admission number are newer.
+    /// The first admission number of newer data.
     until: u64,
-    /// The number of the TRIM that replaced them, until it is acknowledged.
+    /// The number of the TRIM that replaced them, if it is not yet acknowledged.
     trim: Option<u64>,
 }
 
-/// What a drive could find after a cut.
+/// The data that a drive could find after a power cut.
 pub trait Survivors {
-    /// The admission number of the data of `lpn` that are on flash.
+    /// The admission number of the data of `lpn` on flash.
     fn on_flash(&self, lpn: u32) -> Option<u64>;
 
-    /// LPN and admission number of what may still reach flash.
+    /// LPN and admission number of each page that may still reach flash.
     fn on_the_way(&self) -> Vec<(u32, u64)>;
 }
 
-/// The slots of all pages.
+/// The slots of the newest and of older data of all pages.
 pub struct Versions {
     newest: SlotTable,
-    /// In the order in which they were replaced; `None` if power is never cut and nothing older is kept.
+    /// Older data in the order in which they were replaced; `None` if power is never cut.
     older: Option<Vec<OldVersion>>,
-    /// The number of older pages at which those that cannot come back are released.
+    /// The number of older versions at which the next sweep is due.
     sweep_at: usize,
 }
 
-/// This many older pages are kept without a check.
-const LOOK_FROM: usize = 1024;
+/// The smallest number of older versions at which a sweep is due.
+const SWEEP_FROM: usize = 1024;
 
 impl Versions {
-    /// For pages whose data are in `newest`; `cuts`: whether power may be cut.
+    /// Begin with the newest data in `newest`. `cuts`: whether power may be cut.
     #[must_use]
     pub fn new(newest: SlotTable, cuts: bool) -> Versions {
-        Versions { newest, older: cuts.then(Vec::new), sweep_at: LOOK_FROM }
+        Versions { newest, older: cuts.then(Vec::new), sweep_at: SWEEP_FROM }
     }
 
     /// The slot of the newest data of `lpn`.
@@ -58,24 +58,24 @@ impl Versions {
         &self.newest
     }
 
-    /// What [`Versions::table`] borrows.
+    /// The same, by value.
     #[must_use]
     pub fn into_table(self) -> SlotTable {
         self.newest
     }
 
-    /// Note that a rest has made all newest data durable: nothing older comes back.
+    /// Forget all older data, because the newest are durable.
     pub fn forget_older(&mut self) {
         self.older.iter_mut().for_each(Vec::clear);
-        self.sweep_at = LOOK_FROM;
+        self.sweep_at = SWEEP_FROM;
     }
 
-    /// Replace the data of `lpn` by those in `slot` from admission number `until` on, by the TRIM of this number if it
-    /// is one. Returns the slot that becomes free at once.
+    /// Replace the data of `lpn` by those in `slot`, which have admission numbers from `until` on. `trim` is the number
+    /// of the request if it is a TRIM. Returns the old slot if it becomes free at once.
     pub fn replace(&mut self, lpn: u32, slot: u32, until: u64, trim: Option<u64>) -> Option<u32> {
         let before = self.newest.replace(lpn, slot);
         match &mut self.older {
-            // All zeros are the same.
+            // Zeros replace zeros.
             Some(_) if before == NONE && slot == NONE => None,
             Some(older) => {
                 older.push(OldVersion { lpn, slot: before, until, trim });
@@ -85,19 +85,19 @@ impl Versions {
         }
     }
 
-    /// Note that the TRIM of this number is acknowledged: no cut brings back what it replaced.
+    /// Note that the TRIM with this number is acknowledged: no power cut brings back the data that it replaced.
     pub fn trim_done(&mut self, trim: u64) {
         let Some(older) = &mut self.older else { return };
         older.iter_mut().filter(|o| o.trim == Some(trim)).for_each(|o| o.trim = None);
     }
 
-    /// Whether it is time to [`Versions::sweep`].
+    /// Whether [`Versions::sweep`] is due.
     #[must_use]
     pub fn is_sweep_due(&self) -> bool {
         self.older.as_ref().is_some_and(|older| older.len() >= self.sweep_at)
     }
 
-    /// Release what no cut can bring back. Returns the slots that become free.
+    /// Forget the data that no power cut can bring back. Returns their slots.
     pub fn sweep(&mut self, survivors: &dyn Survivors) -> Vec<u32> {
         let Some(older) = &mut self.older else { return Vec::new() };
         let mut possible: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
@@ -121,11 +121,11 @@ impl Versions {
             }
             stays
         });
-        self.sweep_at = LOOK_FROM + 2 * older.len();
+        self.sweep_at = SWEEP_FROM + 2 * older.len();
         freed
     }
 
-    /// Give every page what is on flash after a cut. Returns how many pages have lost newer data.
+    /// Make the data on flash after a power cut the newest ones. Returns the number of pages that have lost newer data.
     pub fn recover(&mut self, survivors: &dyn Survivors) -> u64 {
         let older = self.older.replace(Vec::new()).expect("a drive whose power is cut");
         let mut chains: BTreeMap<u32, Vec<OldVersion>> = BTreeMap::new();
@@ -144,7 +144,7 @@ impl Versions {
             lost += u64::from(survivor != newest);
             self.newest.replace(lpn, survivor);
         }
-        self.sweep_at = LOOK_FROM;
+        self.sweep_at = SWEEP_FROM;
         lost
     }
 }

@@ -1,4 +1,4 @@
-//! The state of a drive at a moment: its blocks, and its slowest requests.
+//! The present state of a drive: its space, its blocks, and its slowest requests.
 
 use serde::Serialize;
 use ssd_core::ftl::blocks::BlockState;
@@ -11,36 +11,36 @@ use std::collections::BTreeMap;
 /// The number of slowest requests that are kept.
 const SLOWEST: usize = 10;
 
-/// Blocks of a channel are shown in at most this many groups.
+/// The largest number of groups into which the blocks of a channel are divided.
 const GROUPS: usize = 64;
 
-/// What takes space, on the drive and on the disk of the server.
+/// Space on the drive and on the disk of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Space {
     /// Size of the drive.
     pub drive_bytes: u64,
-    /// Bytes of the logical pages that have data on flash.
+    /// Bytes of the mapped logical pages.
     pub mapped_bytes: u64,
     /// Bytes of data on the disk of the server, including older data that a power cut could bring back.
     pub stored_bytes: u64,
-    /// The log.
+    /// Length of the log in bytes.
     pub log_bytes: u64,
 }
 
-/// A request that took long.
+/// A request and the parts of its latency.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SlowRequest {
     /// Its number.
     pub id: u64,
-    /// What it did.
+    /// Its kind, such as `read`.
     pub op: &'static str,
     /// First sector.
     pub sector: u64,
-    /// Sectors.
+    /// Number of sectors.
     pub sectors: u32,
     /// When it arrived, ns of the drive's time.
     pub arrival_ns: u64,
-    /// From its arrival to its completion by the drive.
+    /// From its arrival to its completion by the drive, ns.
     pub latency_ns: u64,
     /// See [`Parts::queue_ns`].
     pub queue_ns: u64,
@@ -54,16 +54,17 @@ pub struct SlowRequest {
     pub metadata_ns: u64,
 }
 
-/// The slowest requests, by latency and number.
+/// The slowest requests.
 #[derive(Default)]
 pub(crate) struct SlowestRequests {
+    /// By latency and number.
     entries: BTreeMap<(u64, u64), SlowRequest>,
-    /// Where the machine puts its records.
+    /// Buffer for the records of the machine.
     records: Vec<RequestRecord>,
 }
 
 impl SlowestRequests {
-    /// Take in what `ssd` has completed since the last call.
+    /// Add the requests that `ssd` has completed since the last call.
     pub(crate) fn update(&mut self, ssd: &mut Ssd) {
         ssd.drain_requests(&mut self.records);
         for record in self.records.drain(..) {
@@ -78,7 +79,7 @@ impl SlowestRequests {
         }
     }
 
-    /// The slowest one first.
+    /// The requests, the slowest one first.
     pub(crate) fn in_order(&self) -> Vec<SlowRequest> {
         self.entries.values().rev().cloned().collect()
     }
@@ -106,15 +107,15 @@ pub(crate) fn slow(record: &RequestRecord) -> SlowRequest {
 pub struct Channel {
     /// Erased blocks.
     pub free: u64,
-    /// Blocks that can be used.
+    /// Blocks that are not bad.
     pub blocks: u64,
-    /// A block of it is being collected.
+    /// Whether one of its blocks is being collected.
     pub is_collecting: bool,
-    /// The share of valid pages in groups of written blocks, in the order of their numbers; `None` if none is written.
+    /// The share of valid pages in the written blocks of each group of consecutive blocks; `None` if none is written.
     pub valid: Vec<Option<f64>>,
 }
 
-/// The blocks of each channel. A block across several channels counts towards the first of them.
+/// The blocks of each channel. A superblock across several channels belongs to the first of them.
 #[must_use]
 pub(crate) fn channels(ssd: &Ssd) -> Vec<Channel> {
     let (blocks, geo) = (&ssd.core.ftl.blocks, &ssd.core.ftl.geo);

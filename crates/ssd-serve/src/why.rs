@@ -1,4 +1,4 @@
-//! Why a request took as long as it did: what was served is run again until the request has completed.
+//! Why a request took as long as it did: the requests that were served are replayed until it has completed.
 
 use crate::log::{self, Record};
 use crate::session::START;
@@ -20,12 +20,12 @@ use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::LoadError;
 use std::path::PathBuf;
 
-/// What was served: a folder with the log of its requests, or with all of them.
+/// A folder with requests that were served.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ServedFolder {
-    /// The state of a drive, and its generation.
+    /// The state of a drive, with the log of a generation.
     State(PathBuf, u64),
-    /// A recording.
+    /// A recording of a whole session.
     Recording(PathBuf),
 }
 
@@ -34,19 +34,19 @@ pub enum ServedFolder {
 pub struct Explanation {
     /// The request and the parts of its latency.
     pub request: SlowRequest,
-    /// Its operations on flash that ended before it completed, in order of their start.
+    /// Its flash operations that ended before it completed, in the order of their starts.
     pub operations: Vec<Operation>,
-    /// What the unit did for which the last of them waited; without operations of its own, what ended on flash while
-    /// the request waited.
+    /// The operations that ended in the busy unit of the last one of these while it waited. If the request has no
+    /// operations of its own, all flash operations that ended while it waited.
     pub before: Vec<Operation>,
 }
 
-/// An operation on flash.
+/// A flash operation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Operation {
     /// `read`, `program` or `erase`.
     pub op: &'static str,
-    /// Why it happened.
+    /// Its cause, such as `host` or `gc`.
     pub cause: &'static str,
     /// Channel.
     pub channel: u32,
@@ -87,7 +87,7 @@ impl Operation {
 /// Why request `id` of `past` took as long as it did, on the drive of `config`.
 ///
 /// # Errors
-/// There is no such request, it had not completed, or its past cannot be run again.
+/// There is no such request, it had not completed, or the requests cannot be replayed.
 pub fn why(
     config: &RunConfig,
     past: &ServedFolder,
@@ -108,22 +108,22 @@ pub fn why(
         LoadError::Refused(message) => StateError::Refused(message),
         LoadError::Interrupted => StateError::Interrupted,
     })?;
-    let mut witness = Witness::new(config, &snapshot, id)?;
+    let mut replay = Replay::new(config, &snapshot, id)?;
     history.for_each(&mut |event| {
-        if witness.submitted.is_multiple_of(65_536)
-            && caller.progress(Stage::Workload, witness.submitted, Some(id)).is_break()
+        if replay.submitted.is_multiple_of(65_536)
+            && caller.progress(Stage::Workload, replay.submitted, Some(id)).is_break()
         {
             return Err(StateError::Interrupted);
         }
-        witness.see(&event)
+        replay.see(&event)
     })?;
     if past.is_complete() {
-        witness.run(u64::MAX);
+        replay.run(u64::MAX);
     }
-    witness.answer(config.timing.busy_unit)
+    replay.answer(config.timing.busy_unit)
 }
 
-/// There is no request `id` among this many.
+/// The message if there are only `count` requests, and not request `id`.
 fn unknown(id: u64, count: u64, past: &ServedFolder) -> String {
     let (source, folder) = match past {
         ServedFolder::State(folder, _) => ("the log", folder.display()),
@@ -134,7 +134,7 @@ fn unknown(id: u64, count: u64, past: &ServedFolder) -> String {
         return match past {
             ServedFolder::Recording(_) => empty,
             ServedFolder::State(_, generation) => format!(
-                "{empty}. It begins anew when a server starts, stops or folds it; to keep the requests of a whole \
+                "{empty}. It is emptied when a server starts, stops or folds it; to keep the requests of a whole \
                  session: ssdlab serve {folder}/{generation}.toml --nbd unix:drive.sock --state {folder} --record NEW"
             ),
         };
@@ -145,22 +145,22 @@ fn unknown(id: u64, count: u64, past: &ServedFolder) -> String {
     )
 }
 
-/// What a drive received, and how far its time had advanced.
+/// A request to the drive with its arrival, or a mark of the time that it had reached; ns.
 enum Event {
     Request(u64, Request),
     Mark(u64),
 }
 
-/// What is run again.
+/// The requests that are replayed.
 struct History<'a> {
     config: &'a RunConfig,
     snapshot: PathBuf,
-    /// The log; for a recording, the workload of the configuration.
+    /// The log; `None` for a recording, whose requests are the workload of `config`.
     log: Option<PathBuf>,
 }
 
 impl ServedFolder {
-    /// Whether everything that was begun was completed.
+    /// Whether all requests were completed, because the session ended at rest.
     fn is_complete(&self) -> bool {
         matches!(self, ServedFolder::Recording(_))
     }
@@ -188,7 +188,7 @@ impl History<'_> {
         }
     }
 
-    /// Call `see` with everything in order, until it returns false.
+    /// Call `see` with every event in order, until it returns false.
     fn for_each(
         &self,
         see: &mut dyn FnMut(Event) -> Result<bool, StateError>,
@@ -207,7 +207,7 @@ impl History<'_> {
                 }
             }
         };
-        let mut ended = Ok(());
+        let mut outcome = Ok(());
         let sectors = u64::from(device.page_bytes) / ssd_core::units::SECTOR_BYTES;
         let read = log::read(path, sectors, &mut |record| {
             let result = see(match record {
@@ -217,40 +217,40 @@ impl History<'_> {
             match result {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
-                Err(error) => ended = Err(error),
+                Err(error) => outcome = Err(error),
             }
             Err(STOPPED.into())
         });
         match read {
             Err(message) if message != STOPPED => Err(StateError::Refused(message)),
-            _ => ended,
+            _ => outcome,
         }
     }
 }
 
-/// No more of the log is needed.
+/// The error with which the reading of the log is stopped early.
 const STOPPED: &str = "stopped";
 
-/// A machine that is run again until a request has completed.
-struct Witness {
+/// A machine that replays requests until one of them has completed.
+struct Replay {
     ssd: Ssd,
     id: u64,
     submitted: u64,
     failure: Option<String>,
     record: Option<RequestRecord>,
     requests: Vec<RequestRecord>,
-    /// Operations that ended after the request had arrived.
+    /// Operations that ended after the request was submitted.
     operations: Vec<OpRecord>,
 }
 
-impl Witness {
-    fn new(config: &RunConfig, snapshot: &DeviceSnapshot, id: u64) -> Result<Witness, StateError> {
+impl Replay {
+    fn new(config: &RunConfig, snapshot: &DeviceSnapshot, id: u64) -> Result<Replay, StateError> {
         let mut config = config.clone();
         (config.metrics.op_log, config.metrics.request_log) = (true, true);
         config.metrics.interval_ns = 0;
         let mut ssd = Ssd::restore(&config, snapshot).map_err(StateError::Refused)?;
         ssd.measure(0, config.splits());
-        Ok(Witness {
+        Ok(Replay {
             ssd,
             id,
             submitted: 0,
@@ -261,7 +261,7 @@ impl Witness {
         })
     }
 
-    /// Take in an event. Returns whether more is needed.
+    /// Replay an event. Returns whether more are needed.
     fn see(&mut self, event: &Event) -> Result<bool, StateError> {
         match event {
             Event::Mark(at) => self.run(*at),
@@ -277,7 +277,7 @@ impl Witness {
         Ok(self.failure.is_none() && self.record.is_none())
     }
 
-    /// Run through time `to`, or until the request has completed and so has every operation that began before that.
+    /// Run through time `to`. Once the request has completed, run on until all operations that began before have ended.
     fn run(&mut self, to: u64) {
         while self.failure.is_none() && !self.has_all() {
             let limit = if self.record.is_some() { u64::MAX } else { to };
@@ -301,7 +301,7 @@ impl Witness {
 
     fn answer(self, unit: BusyUnit) -> Result<Explanation, StateError> {
         let Some(record) = self.record else {
-            let reason = self.failure.unwrap_or_else(|| "it was under way at the end".into());
+            let reason = self.failure.unwrap_or_else(|| "it was still under way at the end".into());
             let message = format!("request {}: it has not completed: {reason}", self.id);
             return Err(StateError::Refused(message));
         };

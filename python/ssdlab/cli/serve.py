@@ -1,4 +1,4 @@
-"""`ssdlab serve`: a drive that other programs use."""
+"""`ssdlab serve`: a simulated drive as a network block device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ssdlab.running.served_past import explain, status
 
 
 class _Serve(TyperGroup):
-    """`serve` itself, and the verbs for a drive that is being served."""
+    """`serve` itself, and its subcommands for a served drive."""
 
     allow_extra_args = False
     allow_interspersed_args = True
@@ -39,14 +39,14 @@ class _Serve(TyperGroup):
         parent: Any = None,  # noqa: ANN401 - of Click, without types
         **extra: Any,  # noqa: ANN401 - of Click, without types
     ) -> Any:  # noqa: ANN401 - of Click, without types
-        """The context of the verb if the first word is one, or else of a drive to serve."""
+        """The context of the subcommand that the first word names, or else that of `serve`."""
         verb = self.commands.get(args[0]) if args else None
         if verb is None:
             return super().make_context(info_name, args, parent, **extra)
         return verb.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - of Click, without types
-        """Without the verbs, which do not follow a configuration."""
+        """The usage without subcommands, which cannot follow a configuration."""
         return super().collect_usage_pieces(ctx)[:-1]
 
 
@@ -59,25 +59,25 @@ Scale = Annotated[
     typer.Option(
         "--scale",
         metavar="auto|N",
-        help="Seconds of wall time for a second of the drive's time: with 20 the drive is"
-        " slowed down, so that the server keeps up with a fast one. auto: from 1 on, slowed"
-        " down until replies are in time.",
+        help="Seconds of wall time per second of the drive's time. With 20, the drive runs 20"
+        " times slower, so that the server keeps up with it. auto: start at 1 and slow the drive"
+        " down until replies are on time.",
     ),
 ]
 BehindOption = Annotated[
     Literal["stop", "late"],
     typer.Option(
         "--behind",
-        help="What happens when the server is more than 1 ms behind the drive: the drive's clock"
-        " stops until the server has caught up, or replies are late.",
+        help="When the server is more than 1 ms behind the drive, stop the drive's clock until the"
+        " server has caught up, or send replies late.",
     ),
 ]
 Poll = Annotated[
     bool,
     typer.Option(
         "--poll",
-        help="Poll instead of sleeping for the last 200 us before an event of the drive: replies"
-        " are less late, at the cost of up to one core.",
+        help="Poll instead of sleeping during the last 200 us before an event of the drive."
+        " Replies are less late, but polling takes up to one core.",
     ),
 ]
 LogLimit = Annotated[
@@ -85,8 +85,8 @@ LogLimit = Annotated[
     typer.Option(
         "--log-limit",
         metavar="SIZE",
-        help="Size of the log in the folder of --state at which the drive comes to rest and is"
-        " saved. After a kill the log is run again.",
+        help="Size of the log in the folder of --state at which the server saves the drive and"
+        " begins a new log. The log is replayed after a kill.",
     ),
 ]
 
@@ -95,15 +95,15 @@ Record = Annotated[
     typer.Option(
         "--record",
         metavar="DIR",
-        help="New folder for the requests, with which `ssdlab run DIR/run.toml` repeats the"
-        " session to the nanosecond.",
+        help="New folder for a recording. `ssdlab run DIR/run.toml` repeats the session to the"
+        " nanosecond.",
     ),
 ]
 Page = Annotated[
     bool,
     typer.Option(
         "--page",
-        help="Show the drive in a page of this machine's loopback, whose address is printed.",
+        help="Show the drive on a web page on the loopback interface, and print its address.",
     ),
 ]
 
@@ -116,7 +116,7 @@ def serve(
         typer.Option(
             "--nbd",
             metavar="unix:PATH|HOST:PORT",
-            help="Where clients come: a Unix socket, or a port of this machine's loopback.",
+            help="Address to listen on: a Unix socket, or a port on the loopback interface.",
         ),
     ],
     state: Annotated[
@@ -124,8 +124,8 @@ def serve(
         typer.Option(
             "--state",
             metavar="DIR",
-            help="Folder of the drive. What is flushed is there again at the next start, even after"
-            " kill -9.  [default: the data go with the server]",
+            help="Folder that keeps the drive between servers. Flushed data survive even kill -9."
+            "  [default: the drive is lost when the server stops]",
         ),
     ] = None,
     scale: Scale = "1",
@@ -141,12 +141,12 @@ def serve(
 ) -> None:
     """Serve a simulated drive as a network block device (NBD) until Ctrl-C."""
     if poll and len(os.sched_getaffinity(0)) == 1:
-        raise ConfigError(["--poll: this process may use only one CPU, which its clients need"])
+        raise ConfigError(["--poll: it needs a second CPU, but this process may use only one"])
     pacing = Pacing(_factor(scale), clock_continues=behind == "late", polls=poll)
     log_bytes = size_bytes("--log-limit", log_limit)
     address = _address(nbd)
     if record is not None and record.exists():
-        raise ConfigError([f"--record {record}: it exists; give a new name"])
+        raise ConfigError([f"--record {record}: the folder exists: give a new name"])
     values = set_values(sets)
     if state is not None:
         # A kill is a power cut, for which the drive has to be prepared.
@@ -157,7 +157,7 @@ def serve(
         if not quiet:
             _say_ready(resolved.name, address, info)
         if info["page"]:
-            say(f"its page: {info['page']}")
+            say(f"the page of the drive: {info['page']}")
 
     summary = serve_drive(
         resolved,
@@ -174,7 +174,7 @@ def serve(
     )
     put_result(json_, quiet, lambda: _json(summary), lambda: _text(summary))
     if record is not None and not quiet:
-        say(f"recorded; to run it again: ssdlab run {record / 'run.toml'}")
+        say(f"recorded; to repeat the session: ssdlab run {record / 'run.toml'}")
 
 
 @app.command("status")
@@ -184,13 +184,13 @@ def serve_status(
         bool,
         typer.Option(
             "--smart",
-            help="Only the counters since the drive was first served, in the layout of"
-            " `nvme smart-log`, and the bytes written to flash.",
+            help="Show only the counters since the drive was first served, in the layout of"
+            " `nvme smart-log`, and the bytes read and programmed on flash.",
         ),
     ] = False,
     json_: Json = None,
 ) -> None:
-    """Show the status of a served drive, or its last status if its server has stopped."""
+    """Show the status of a served drive, or the last one if its server has stopped."""
     summary = status(folder)
     if smart:
         name = summary["report"]["config"]["run"]["name"]
@@ -210,7 +210,7 @@ def serve_why(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Say what a request to a served drive waited for."""
+    """Show what a request to a served drive waited for."""
     with show_progress(f"request {request}", not quiet) as progress:
         explanation = explain(folder, request, progress)
     put_result(json_, quiet, lambda: _json(explanation), lambda: why_text(explanation))
@@ -221,7 +221,7 @@ def _json(summary: dict[str, Any]) -> str:
 
 
 def _factor(scale: str) -> float | None:
-    """What --scale says; `None`: auto."""
+    """The value of --scale; `None` for auto."""
     if scale == "auto":
         return None
     try:
@@ -234,7 +234,7 @@ def _factor(scale: str) -> float | None:
 
 
 def _address(nbd: str) -> Address:
-    """Where clients come."""
+    """The address to listen on, from the value of --nbd."""
     if nbd.startswith("unix:"):
         path = nbd.removeprefix("unix:")
         if not path:
@@ -248,14 +248,14 @@ def _address(nbd: str) -> Address:
 
 
 def _say_ready(name: str, address: Address, info: dict[str, Any]) -> None:
-    """Say what was recovered, and how clients reach the drive."""
+    """Print the recovery after a kill, if any, and the URI for clients."""
     if recovered := info["recovered"]:
         mount, lost = recovered["mount"], recovered["pages_lost"]
         say(
-            f"the last server was killed: {recovered['requests']:,} requests run again, power cut"
+            f"the last server was killed: {recovered['requests']:,} requests replayed, power cut"
             f" at {duration(mount['cut_at'])}, mounted in {duration(mount['time'])} of the drive's"
-            f" time; {mount['requests']:,} requests under way and newer data of {lost:,} pages are"
-            " lost, none of them flushed"
+            f" time; lost: {counted(mount['requests'], 'outstanding request')} and unflushed data"
+            f" of {counted(lost, 'page')}"
         )
     if address.unix is not None:
         uri = f"nbd+unix:///{name}?socket={quote(str(address.unix.absolute()))}"
@@ -264,11 +264,11 @@ def _say_ready(name: str, address: Address, info: dict[str, Any]) -> None:
         uri = f"nbd://{host}:{info['port']}/{name}"
     say(f"serving {name}, {size(info['bytes'])}, at {uri}; Ctrl-C stops it")
     if not info["real_time"]:
-        say("without real-time priority other programs make replies late: see docs/serve.md")
+        say("no real-time priority: other programs may delay replies; see docs/serve.md")
 
 
 def _say_stops() -> None:
-    say("stopping: the drive comes to rest; a second Ctrl-C is a power cut")
+    say("stopping: bringing the drive to rest; a second Ctrl-C cuts its power")
 
 
 def _verdict(summary: dict[str, Any]) -> list[str]:
@@ -277,61 +277,58 @@ def _verdict(summary: dict[str, Any]) -> list[str]:
     bound = duration(late["valid_within_ns"])
     at_scale = "" if scale == 1 else f" at --scale {scale:.4g}"
     if late["is_valid"] is None:
-        return [
-            f"too few replies{at_scale} to say whether clients measured the latencies of the drive"
-        ]
+        return [f"too few replies{at_scale} to say whether clients measured valid latencies"]
     p99 = duration(late["p99_ns"] / scale)
-    share = f"99 % of replies within {p99} of the drive's time"
+    lateness = f"p99 of lateness {p99} of the drive's time, limit {bound}"
     if late["is_valid"]:
-        return [
-            f"the latencies that clients measured{at_scale} are valid: {share}, of {bound} allowed"
-        ]
-    verdict = (
-        f"the latencies that clients measured{at_scale} are not valid: {share}, of {bound} allowed"
-    )
-    return [verdict, "for valid ones, slow the drive down: --scale auto"]
+        return [f"the latencies that clients measured{at_scale} are valid: {lateness}"]
+    return [
+        f"the latencies that clients measured{at_scale} are not valid: {lateness}",
+        "for valid latencies, slow the drive down: --scale auto",
+    ]
 
 
 def _text(summary: dict[str, Any]) -> str:
-    """The summary in words."""
+    """The summary as text."""
     late = summary["late"]
     percentiles = [("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("max", "max_ns")]
     times = [f"{name} {duration(late[key])}" for name, key in percentiles if late[key] is not None]
     lines = [
         f"{counted(summary['requests'], 'request')} of"
         f" {counted(summary['clients'], 'client')} answered",
-        f"replies late by {', '.join(times)}" if times else "no reply",
+        f"replies late by {', '.join(times)}" if times else "no replies",
     ]
     lines += _verdict(summary)
     stops, folds = summary["stops"], summary["folds"]
     if stops["count"]:
         lines.append(
-            "the server was behind and stopped the drive's clock"
+            "the server fell behind and stopped the drive's clock"
             f" {counted(stops['count'], 'time')}, for {duration(stops['ns'])} in all"
         )
-    # A summary of an earlier version has none.
+    # Summaries of earlier versions have no lags.
     if (lags := summary.get("lags")) and lags["count"]:
         lines.append(
             "the server was more than 1 ms behind"
-            f" {counted(lags['count'], 'time')}, for {duration(lags['ns'])} in all, and the drive's"
-            " clock continued"
+            f" {counted(lags['count'], 'time')}, for {duration(lags['ns'])} in all, while the"
+            " drive's clock continued"
         )
     if folds["count"]:
         lines.append(
-            f"the log was folded {counted(folds['count'], 'time')}, for at most"
-            f" {duration(folds['longest_ns'])}; the report is of the time since"
+            f"the log was folded {counted(folds['count'], 'time')}, the longest pause was"
+            f" {duration(folds['longest_ns'])}; the report covers the time since the last fold"
         )
     if fold_failure := folds["fold_failure"]:
         lines.append(f"the log grew beyond --log-limit: {fold_failure}")
     if summary["clients_refused"]:
         reason = summary["refused_because"]
-        lines.append(f"{summary['clients_refused']:,} clients cut off, the last one: {reason}")
+        refused = counted(summary["clients_refused"], "client")
+        lines.append(f"{refused} disconnected; reason for the last one: {reason}")
     lines += _slowest(summary["slowest"])
     return "\n".join(lines) + "\n\n" + _core.summary(json.dumps(summary["report"]))
 
 
 def _slowest(slowest: list[dict[str, Any]]) -> list[str]:
-    """What the slowest requests waited for."""
+    """The slowest requests and the parts of their latencies."""
     lines = []
     for request in slowest[:3]:
         parts = [f"{duration(request[key])} {name}" for key, name in PARTS if request[key]]

@@ -1,4 +1,4 @@
-"""The page of a drive that is being served: what it has done so far, and what it is doing now."""
+"""The page of a served drive: its present state, and its last minutes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PERCENTILES = ("p50", "p90", "p99", "p99_9", "max")
 
 @dataclass(frozen=True)
 class Sample:
-    """The summary of a session at a moment, `at` seconds after the first one."""
+    """The summary of a session, `at` seconds after the start of the page."""
 
     at: float
     summary: dict[str, Any]
 
 
 def live_page(name: str, samples: Sequence[Sample], events: str) -> str:
-    """The whole page, which is updated from the address `events`."""
+    """The whole page, which updates itself from the address `events`."""
     lead = '<p class="lead">a served drive · <span id="live" role="status">live</span></p>'
     page = document(name, lead, live_sections(samples))
     script = script_data(json.dumps(events), "events") + f"<script>{style('live.js')}</script>"
@@ -61,7 +61,7 @@ def _time(ns: float | None) -> str:
 
 
 def _rates(samples: Sequence[Sample]) -> tuple[Floats, Floats]:
-    """Moments, and requests answered per second of wall time up to each of them."""
+    """The times of the samples but the first, and the replies per second before each of them."""
     moments = np.array([sample.at for sample in samples])
     count = np.array([float(sample.summary["requests"]) for sample in samples])
     steps = np.maximum(np.diff(moments), 1e-3)
@@ -79,14 +79,14 @@ def _cards(samples: Sequence[Sample]) -> str:
         False: '<strong class="bad">not valid</strong>',
         None: "too few replies",
     }
-    # The clock either stops or continues while the server is behind.
+    # Only one of the two occurs: the clock stops, or it continues.
     delays = [summary["stops"], summary["lags"]]
     count, ns = (sum(delay[key] for delay in delays) for key in ("count", "ns"))
     cards = [
         _card("requests a second", f"{rates[-1]:,.0f}" if rates.size else "–", _totals(summary)),
         _card("write amplification", number("waf.total", report["waf"]["total"])),
         _card("erased blocks", f"{free:,}", f"of {blocks:,}"),
-        _card("channels that collect", f"{collecting}", f"of {len(channels)}"),
+        _card("channels collecting", f"{collecting}", f"of {len(channels)}"),
         _card("replies late, p99", _time(late["p99_ns"]), valid[late["is_valid"]]),
         _card("server behind", counted(count, "time"), f"{_time(ns)} in all"),
         _card("scale", f"{summary['scale']:.4g}", "seconds of wall time per second of the drive's"),
@@ -111,7 +111,7 @@ def _latencies(report: dict[str, Any]) -> str:
     return table(
         head,
         rows,
-        "Latencies of the drive since the server started, or the log was folded; without lateness",
+        "Latencies of the drive since the server started or last folded the log; without lateness",
     )
 
 
@@ -132,14 +132,14 @@ def _slowest(slowest: Sequence[dict[str, Any]]) -> str:
         )
         for request in slowest
     ]
-    head = ["request", "what", "arrived at", "latency", *(name for _, name in PARTS)]
-    return table(head, rows, "What the slowest requests waited for, in the drive's time")
+    head = ["request", "operation", "arrived at", "latency", *(name for _, name in PARTS)]
+    return table(head, rows, "Parts of the latencies of the slowest requests, in the drive's time")
 
 
 def _channels(channels: Sequence[dict[str, Any]]) -> str:
     collecting = [str(i) for i, channel in enumerate(channels) if channel["is_collecting"]]
     names = ", ".join(collecting) or "none"
-    return f"<p>Channels that collect now: {names}.</p>"
+    return f"<p>Channels collecting now: {names}.</p>"
 
 
 def _map(channels: Sequence[dict[str, Any]]) -> Figure:
@@ -150,11 +150,11 @@ def _map(channels: Sequence[dict[str, Any]]) -> Figure:
         shares = [np.nan if share is None else share for share in channel["valid"]]
         cells[row, : len(shares)] = shares
     if np.isnan(cells).all():
-        return MissingPlot("map", title, "No block is written.")
+        return MissingPlot("map", title, "No block has been written.")
     return Heatmap(
         "map",
         title,
-        "Share of valid pages in groups of consecutive blocks. Blank: none of them is written.",
+        "Share of valid pages in groups of consecutive blocks. Blank groups have no written block.",
         tuple(map(str, range(columns))),
         tuple(map(str, range(len(channels)))),
         "group of blocks",
@@ -191,9 +191,9 @@ def _waf(samples: Sequence[Sample]) -> Figure:
     values = np.array([np.nan if value is None else value for value in total], dtype=float)
     title = "Write amplification"
     if moments.size < 2 or np.isnan(values).all():
-        return MissingPlot("waf", title, "It is drawn when the drive has been written to.")
+        return MissingPlot("waf", title, "The curve appears once the drive has been written to.")
     curve = Curve("write amplification", _relative_ns(samples, moments), values, 1)
-    caption = "Since the server started, or since the log was folded."
-    # From 0: writes that are under way make a ratio of 1 flicker in its last digits.
+    caption = "Since the server started or last folded the log."
+    # The axis starts at 0: outstanding writes make a ratio of 1 flicker in its last digits.
     y = Axis("write amplification", "ratio", low=0.0)
     return Plot("waf", title, caption, _time_axis(samples), y, (curve,))

@@ -1,4 +1,4 @@
-"""A served drive as text: its status, its SMART log, and why a request took as long as it did."""
+"""The status and SMART log of a served drive, and the latency of a request, as text."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ MEDIA = {
     "Physical media units written": "media_written_bytes",
     "Physical media units read": "media_read_bytes",
 }
-"""The keys of `nvme ocp smart-add-log`, which are in bytes, and ours."""
+"""The keys of `nvme ocp smart-add-log`, in bytes, and those of the summary."""
 
 
 def smart_log(summary: dict[str, Any]) -> dict[str, Any]:
     """The counters of a drive under the keys of `nvme smart-log`, and those of its flash.
 
-    What the model lacks (temperatures, errors) is 0.
+    Counters of things that the model does not have (temperatures, errors) are 0.
     """
     life, worn = summary["life"], summary["worn"]
     log: dict[str, Any] = dict.fromkeys(SMART_NAMES, 0)
@@ -74,7 +74,7 @@ def smart_log(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def smart_text(name: str, summary: dict[str, Any]) -> str:
-    """The same as printed by `nvme smart-log` and `nvme ocp smart-add-log`."""
+    """The same in the layout of `nvme smart-log` and `nvme ocp smart-add-log`."""
     log = smart_log(summary)
     shown = {key: str(log[key]) for key in SMART_NAMES}
     for key in ("avail_spare", "spare_thresh", "percent_used"):
@@ -99,7 +99,7 @@ def _decimal(bytes_: float) -> str:
 
 
 def status_text(summary: dict[str, Any]) -> str:
-    """The present state of the drive, before the summary."""
+    """The first lines of the status: whether the server runs, space, and blocks."""
     space, channels = summary["space"], summary["channels"]
     free, blocks = (sum(channel[key] for channel in channels) for key in ("free", "blocks"))
     collecting = sum(channel["is_collecting"] for channel in channels)
@@ -107,15 +107,15 @@ def status_text(summary: dict[str, Any]) -> str:
     rate_text = f", {rate(per_s)} requests/s" if summary["is_running"] and per_s is not None else ""
     served_text = f"served for {duration(summary['served_ns'])}"
     if summary["was_killed"]:
-        state = f"killed or failed; this summary is from after it had {served_text}"
+        state = f"killed or failed; this summary is from when it had {served_text}"
         if log := space["log_bytes"]:
-            state += f"\nthe next server will run its log of {size(log)} again and mount the drive"
+            state += f"\nthe next server will replay the log of {size(log)} and mount the drive"
     else:
         state = f"{'running' if summary['is_running'] else 'stopped'}, {served_text}{rate_text}"
     lines = [
         state,
-        f"{size(space['mapped_bytes'])} of {size(space['drive_bytes'])} written; on the disk of the"
-        f" server {size(space['stored_bytes'])} of data and {size(space['log_bytes'])} of log",
+        f"{size(space['mapped_bytes'])} of {size(space['drive_bytes'])} mapped; on the disk of the"
+        f" server: {size(space['stored_bytes'])} of data, {size(space['log_bytes'])} of log",
         f"{free:,} of {blocks:,} blocks erased,"
         f" {collecting} of {len(channels)} channels collecting",
     ]
@@ -123,7 +123,7 @@ def status_text(summary: dict[str, Any]) -> str:
 
 
 def why_text(record: dict[str, Any]) -> str:
-    """The parts of the latency of a request, and what it waited for."""
+    """The parts of the latency of a request, and the flash operations that it waited for."""
     request, operations = record["request"], record["operations"]
     summary = request["op"]
     if request["sectors"]:
@@ -137,8 +137,12 @@ def why_text(record: dict[str, Any]) -> str:
     begin, end = request["arrival_ns"], request["arrival_ns"] + request["latency_ns"]
     if last is None:
         lines.append(
-            "it needed no flash operation of its own; "
-            + ("these ended while it waited:" if record["before"] else "none ended while it waited")
+            "it had no flash operation of its own; "
+            + (
+                "these completed while it waited:"
+                if record["before"]
+                else "none completed while it waited"
+            )
         )
     else:
         begin, end = last["queued_ns"], last["start_ns"]
@@ -146,9 +150,9 @@ def why_text(record: dict[str, Any]) -> str:
             f"its {'last' if len(operations) > 1 else 'only'} flash operation, a {last['op']} for"
             f" {last['cause']}, waited {duration(end - begin)} for {_place(last)};"
             + (
-                " meanwhile that plane, chip or channel did:"
+                " meanwhile these ran in the same plane, chip or channel:"
                 if record["before"]
-                else " nothing ran there before it"
+                else " no other operation ran there meanwhile"
             )
         )
     return "\n".join(lines + _groups(record["before"], begin)) + "\n"
@@ -159,7 +163,7 @@ def _place(operation: dict[str, Any]) -> str:
 
 
 def _groups(preceding: list[dict[str, Any]], begin: int) -> list[str]:
-    """What preceded it, by purpose: a row for each kind, cause and block."""
+    """The preceding operations as a table: a row for each kind, cause and block."""
     counts: Counter[tuple[str, ...]] = Counter()
     times: Counter[tuple[str, ...]] = Counter()
     for operation in preceding:

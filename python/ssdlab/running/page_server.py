@@ -1,4 +1,4 @@
-"""The process that serves the page of a drive. Only this process loads the drawing code."""
+"""The process that serves the page of a served drive. Only this process loads the plotting code."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from urllib.parse import parse_qs, urlsplit
 from ssdlab.html.live_page import Sample, live_page, live_sections
 
 MOST_SAMPLES = 300
-"""Looks at the drive that the page draws."""
+"""Number of summaries that the plots of the page cover."""
 
 
 class PageState:
-    """What the page shows, for the threads that serve it."""
+    """The summaries that the page shows, shared by the threads that serve it."""
 
     def __init__(self, name: str, token: str) -> None:
         self.name, self.token = name, token
@@ -31,7 +31,7 @@ class PageState:
         self.ended = False
 
     def read(self, lines: IO[bytes]) -> None:
-        """Take summaries until there are no more."""
+        """Read summaries, one per line, until the input ends."""
         start = time.monotonic()
         for line in lines:
             with self.changed:
@@ -43,7 +43,7 @@ class PageState:
             self.changed.notify_all()
 
     def wait_after(self, number: int) -> tuple[int, list[Sample]] | None:
-        """The number of the last summary once there is one after `number`, and those so far."""
+        """Wait for a summary after `number`. Returns its number, and all summaries so far."""
         with self.changed:
             self.changed.wait_for(lambda: self.number > number or self.ended)
             return None if self.ended else (self.number, list(self.samples))

@@ -1,4 +1,4 @@
-"""A drive that other programs use, as a network block device."""
+"""A simulated drive as a network block device that other programs use."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ssdlab.display.progress import show_progress
 from ssdlab.errors import ConfigError, ServerError, translate_errors
 from ssdlab.running.fitted import fitted
 from ssdlab.running.served_page import LivePage
-from ssdlab.running.served_socket import StatusSocket, leave_summary
+from ssdlab.running.served_socket import StatusSocket, store_summary
 from ssdlab.running.signals import ONE_SIGNAL_S, Repeats
 
-# Real-time priority, of 1 to 99: above all ordinary programs, below what the system needs.
+# Real-time priority (1 to 99): above all ordinary programs, below the threads of the kernel.
 PRIORITY = 5
 
 
@@ -39,10 +39,10 @@ class Address:
 
 @dataclass(frozen=True)
 class Pacing:
-    """How the server keeps to the clock of the drive.
+    """How the clock of the drive follows wall time.
 
-    Wall time passes `scale` times as fast as that of the drive; without a scale, as much faster as
-    timely replies require. When the server is behind, the clock stops, or with `clock_continues`
+    `scale` is the wall time per second of the drive's time, in seconds; `None` raises it until
+    replies are on time. When the server is behind, the clock stops, or with `clock_continues`
     replies are late. With `polls` the server polls instead of sleeping shortly before an event.
     """
 
@@ -67,14 +67,14 @@ def serve_drive(
 ) -> dict[str, Any]:
     """Serve the drive of `config` until Ctrl-C or SIGTERM. Returns the summary.
 
-    Beyond `most_log` bytes the log of the state is folded. `ready` is called with what was
-    recovered when clients may connect, `status` with the summary so far after SIGUSR1, `stops` when
-    no more clients are served and the drive comes to rest; a second Ctrl-C then kills the process.
-    With `page` the drive is shown on a page, whose address `ready` gets. Raises `ConfigError` for
-    what cannot be served, `ServerError` for a drive that fails, `OutputError` for a file.
+    `state` and `record` are the folders of the drive and of the recording. A log of more than
+    `most_log` bytes is folded. `ready` is called when clients may connect, with size, port,
+    recovery, and the address of the page (with `page`). `status` is called with the summary so far
+    after SIGUSR1, `stops` when the server stops; a second Ctrl-C then kills the process. Raises
+    `ConfigError` if the drive cannot be served, `ServerError` if it fails, `OutputError` for files.
     """
     if config["run.mode"] != "timed":
-        message = 'run.mode: a served drive has time; say "timed", or leave the key out'
+        message = 'run.mode: a served drive needs "timed": set that, or leave the key out'
         raise ConfigError([message])
     loaded = fitted(config)
     memory.check([loaded])
@@ -89,10 +89,10 @@ def serve_drive(
 
         def stage(name: str, done: int, total: int | None) -> None:
             if signals.stop:
-                # Bringing a large drive to rest takes a while and is not urgent.
+                # Give up real-time priority: bringing a large drive to rest takes a while.
                 displays.close()
                 raise KeyboardInterrupt
-            # A server makes no progress towards an end.
+            # Serving has no end, so it has no progress.
             if callback is not None and name != "workload":
                 callback(name, done, total)
 
@@ -124,7 +124,7 @@ def serve_drive(
 
 @dataclass
 class _Session:
-    """What a server asks while it serves, and who is informed."""
+    """A running server, and the recipients of its summary: folders, sockets, page and terminal."""
 
     signals: Signals
     displays: ExitStack
@@ -134,14 +134,14 @@ class _Session:
     sockets: list[StatusSocket] = field(default_factory=list)
     page: LivePage | None = None
     is_real_time: bool = False
-    has_left_summary: bool = False
+    has_stored_summary: bool = False
 
     def begin(self, page: str | None) -> dict[str, Any]:
-        """Note that clients may connect; start a page with this name, if there is to be one."""
+        """Open the status sockets, and a page with the name `page`, if there is to be one."""
         self.displays.close()
         self.sockets = [StatusSocket(folder) for folder in self.folders]
         for socket in self.sockets:
-            # Clients that ask while the drive comes to rest learn of its end.
+            # Clients that ask while the drive comes to rest are answered when the socket closes.
             self.cleanups.callback(socket.close)
         if page is not None:
             self.page = LivePage(page)
@@ -150,29 +150,29 @@ class _Session:
         return {"real_time": self.is_real_time, "page": self.page and self.page.address}
 
     def complete(self, summary: str) -> dict[str, Any]:
-        """The summary, completed with what is known here."""
+        """The summary of the core with the priority of the server."""
         return {"real_time": self.is_real_time, **json.loads(summary)}
 
     def end(self, text: str) -> dict[str, Any]:
-        """Store the summary of the whole session, which stays in its folders."""
+        """Store the summary of the whole session in its folders, and return it."""
         summary = self.complete(text)
         for folder in self.folders:
-            leave_summary(folder, summary, is_over=True)
+            store_summary(folder, summary, is_over=True)
         return summary
 
     def wants_summary(self) -> bool:
-        """Whether somebody wants the summary, or none has been left yet."""
+        """Whether a summary is requested or due, or none has been stored yet."""
         is_requested = self.signals.status or any(socket.has_request for socket in self.sockets)
         is_due = self.page is not None and self.page.is_due()
-        return not self.has_left_summary or is_requested or is_due
+        return not self.has_stored_summary or is_requested or is_due
 
     def publish(self, text: str) -> None:
-        """Pass the summary to those who want it, and store it for whoever finds a dead server."""
+        """Send the summary to whoever requested it, and store it for `status` after a kill."""
         summary = self.complete(text)
-        self.has_left_summary = True
+        self.has_stored_summary = True
         for folder in self.folders:
-            with suppress(OSError):  # A full disk is no reason to end a server.
-                leave_summary(folder, summary, is_over=False)
+            with suppress(OSError):  # A full disk must not end the server.
+                store_summary(folder, summary, is_over=False)
         if self.page is not None:
             self.page.show(summary)
         for socket in self.sockets:
@@ -183,13 +183,13 @@ class _Session:
 
 @dataclass
 class Signals:
-    """The requests that signals have made to a server."""
+    """The signals that a server has received and not yet handled."""
 
     status: bool = False
     stop: bool = False
 
     def take_status_request(self) -> bool:
-        """Whether the status has been asked for since the last call."""
+        """Whether SIGUSR1 has arrived since the last call."""
         is_requested, self.status = self.status, False
         return is_requested
 
@@ -198,7 +198,7 @@ class Signals:
 def handle_signals(stops: Callable[[], object]) -> Iterator[Signals]:
     """Handle SIGUSR1, SIGINT and SIGTERM; the latter two call `stops`, and a second one kills.
 
-    A repeat of the first one is ignored: see `Repeats`.
+    Repeats of one signal within a moment are ignored: see `Repeats`.
     No handler raises: an exception would end whichever callback it meets.
     """
     signals = Signals()
@@ -219,7 +219,7 @@ def handle_signals(stops: Callable[[], object]) -> Iterator[Signals]:
             signal.raise_signal(number)
         signals.stop = True
         stops()
-        # Repeats come meanwhile. Afterwards a signal kills even where no handler can run.
+        # Repeats arrive during this sleep. After it, a signal kills even where no handler can run.
         time.sleep(ONE_SIGNAL_S)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -235,7 +235,7 @@ def handle_signals(stops: Callable[[], object]) -> Iterator[Signals]:
 
 @contextmanager
 def _real_time() -> Iterator[bool]:
-    """Run this thread with priority over ordinary programs, if permitted. Returns whether it is."""
+    """Run this thread with real-time priority if that is permitted. Yields whether it is."""
     scheduler = os.sched_getscheduler(0)
     if scheduler in (os.SCHED_FIFO, os.SCHED_RR):
         yield True
@@ -252,9 +252,9 @@ def _real_time() -> Iterator[bool]:
 
 
 def _write_run(config: Config, record: Path, *, with_state: bool) -> None:
-    """Write the configuration that runs the recorded session again."""
+    """Write the configuration with which `ssdlab run` repeats the recorded session."""
     path = record / "run.toml"
-    # Settings of another workload in the configuration, or its preset, would change the requests.
+    # The preset and the settings of another workload would change the requests.
     text = re.sub(
         r"^preset = .*?\n|^\[workload\]\n.*?(?=^\[|\Z)",
         "",

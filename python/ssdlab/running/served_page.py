@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 EVERY_S = 1.0
-"""Seconds between looks at the drive."""
+"""Seconds between two updates of the page."""
 CHILD = """
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
@@ -23,7 +23,7 @@ main()
 
 
 class LivePage:
-    """The process that serves the page, and what is on its way there."""
+    """The process that serves the page, and the summary that is being sent to it."""
 
     def __init__(self, name: str) -> None:
         token = secrets.token_urlsafe(18)
@@ -31,7 +31,7 @@ class LivePage:
             [sys.executable, "-c", CHILD],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C reaches the server alone, with which this one ends.
+            start_new_session=True,  # Ctrl-C reaches only the server, which ends this process.
         )
         assert self.process.stdin
         assert self.process.stdout
@@ -46,15 +46,15 @@ class LivePage:
         self.last_shown = 0.0
 
     def is_due(self) -> bool:
-        """Whether it is time to show it the drive."""
+        """Whether the page is due for an update."""
         return time.monotonic() - self.last_shown >= EVERY_S
 
     def show(self, summary: dict[str, Any]) -> None:
-        """Show it the drive, unless it has not yet taken in the previous state."""
+        """Send the summary to the page, unless the previous one has not been sent completely."""
         self.last_shown = time.monotonic()
         if not self.unsent:
             self.unsent = json.dumps(summary).encode() + b"\n"
-        with suppress(BlockingIOError, BrokenPipeError):  # The drive goes on without its page.
+        with suppress(BlockingIOError, BrokenPipeError):  # The drive continues without the page.
             while self.unsent:
                 self.unsent = self.unsent[os.write(self.pipe, self.unsent) :]
 

@@ -1,4 +1,4 @@
-"""The past of a served drive, from its folder: that of `--state` or of `--record`."""
+"""The status and the requests of a served drive, from its folder of `--state` or `--record`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from ssdlab.errors import ConfigError, OutputError, translate_errors
 from ssdlab.running.served_socket import read_summary, request_summary
 
 CURRENT = "current"
-"""The number of the generation of a state."""
+"""Name of the file with the number of the generation, in a folder of `--state`."""
 
 
 def status(folder: Path) -> dict[str, Any]:
-    """The summary so far of the server of `folder`, or the last one of a server that has ended.
+    """The summary so far of the server of `folder`, or the last one if no server runs.
 
-    `is_running` and `was_killed` distinguish them. Raises `ConfigError` for a folder of something
-    else, and if the server was killed before it served.
+    `is_running` and `was_killed` tell whether the server runs, was stopped or was killed. Raises
+    `ConfigError` if the folder is not one of a served drive, or has no summary.
     """
     _check(folder)
     if (summary := request_summary(folder)) is not None:
         return {"is_running": True, "was_killed": False, **summary}
     if (last_summary := read_summary(folder)) is None:
-        message = f"{folder}: no server answers, and the last one was killed before it served"
+        message = (
+            f"{folder}: no server answers, and the last one was killed before it wrote a summary"
+        )
         raise ConfigError([message])
     is_over, summary = last_summary
     if not is_over and (generation := _generation(folder)) is not None:
@@ -37,8 +39,8 @@ def status(folder: Path) -> dict[str, Any]:
 def explain(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
     """Why request `number` of the drive in `folder` took as long as it did.
 
-    What was served is run again up to that request. Raises `ConfigError` if there is no such
-    request, `OutputError` for a file.
+    The requests in the folder are replayed up to that one. Raises `ConfigError` if there is no such
+    request, and `OutputError` if a file cannot be read.
     """
     _check(folder)
     while True:
@@ -48,19 +50,19 @@ def explain(folder: Path, number: int, progress: Callback | None) -> dict[str, A
         try:
             return _of_state(folder, generation, number, progress)
         except (ConfigError, OutputError):
-            # A running server may have folded the log meanwhile.
+            # If a running server has folded the log meanwhile, try the new one.
             if _generation(folder) == generation:
                 raise
 
 
 def _check(folder: Path) -> None:
     if not any((folder / name).exists() for name in (CURRENT, _core.SERVED_START)):
-        message = f"{folder}: expected the state of a served drive, or a recording of one"
+        message = f"{folder}: expected a folder of `ssdlab serve --state` or `--record`"
         raise ConfigError([message])
 
 
 def _generation(folder: Path) -> int | None:
-    """The generation of a state; `None` for a recording."""
+    """The generation of a folder of `--state`; `None` for a recording."""
     path = folder / CURRENT
     return int(path.read_text(encoding="utf-8")) if path.exists() else None
 
@@ -77,13 +79,13 @@ def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[
     path = folder / "run.toml"
     if not path.exists():
         message = (
-            f"{folder}: expected run.toml, which the server writes when it is stopped with Ctrl-C."
-            " The server still runs, or it was killed. If the drive has a state, ask that instead:"
+            f"{folder}: expected run.toml, which the server writes when it is stopped with Ctrl-C,"
+            " but it still runs, or it was killed. If the drive has a folder of --state, give that:"
             f" ssdlab serve why {number} STATE. Otherwise stop the server with Ctrl-C, or record"
             " another session"
         )
         raise ConfigError([message])
-    # The folder may have been moved since.
+    # The folder may have been moved.
     moved = {
         "workload.trace": str(folder / _core.SERVED_REQUESTS),
         "precondition.snapshot": str(folder / _core.SERVED_START),

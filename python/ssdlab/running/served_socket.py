@@ -1,4 +1,4 @@
-"""The socket in the folder of a served drive that reports its status."""
+"""The socket and the file with the status of a served drive, in its folder."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 SOCKET = "status"
 """Name of the socket in the folder."""
 SUMMARY = "summary.json"
-"""The last summary of a server: that of its end, or the last one before it was killed."""
-LOST_S = 30.0
-"""Time in seconds after which a client that has not taken its answer is dropped."""
+"""Name of the file with the last summary of a server."""
+CLIENT_TIMEOUT_S = 30.0
+"""Seconds after which a client that has not read its answer is disconnected."""
 
 
 @contextmanager
 def _address(folder: Path) -> Iterator[str]:
-    """A short name of the socket: the path of one has at most 107 bytes."""
+    """A short path of the socket, because the path of a socket has at most 107 bytes."""
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}/{SOCKET}"
@@ -31,16 +31,16 @@ def _address(folder: Path) -> Iterator[str]:
 
 
 class StatusSocket:
-    """Answers clients, one after the other, in a thread that never delays the drive."""
+    """Answers clients one after the other, in a thread of its own, so as not to delay the drive."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.has_request = False
         self.answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self.socket = socket.socket(socket.AF_UNIX)
-        for name in (SOCKET, SUMMARY):  # Those of the last server.
+        for name in (SOCKET, SUMMARY):  # They are from the last server.
             (folder / name).unlink(missing_ok=True)
-        with suppress(OSError), _address(folder) as address:  # A file system without sockets.
+        with suppress(OSError), _address(folder) as address:  # Not every file system has sockets.
             mask = os.umask(0o177)
             try:
                 self.socket.bind(address)
@@ -54,15 +54,15 @@ class StatusSocket:
         while True:
             try:
                 client, _ = self.socket.accept()
-            except OSError:  # It is closed.
+            except OSError:  # The socket is closed.
                 return
             with client, suppress(OSError):
-                client.settimeout(LOST_S)
+                client.settimeout(CLIENT_TIMEOUT_S)
                 self.has_request = True
                 client.sendall(self.answers.get())
 
     def answer(self, summary: dict[str, Any]) -> None:
-        """Tell whoever has asked."""
+        """Send the summary to the client that waits for one."""
         if self.has_request:
             self.has_request = False
             self.answers.put(json.dumps(summary).encode())
@@ -77,7 +77,7 @@ class StatusSocket:
         self.socket.close()
 
 
-def leave_summary(folder: Path, summary: dict[str, Any], *, is_over: bool) -> None:
+def store_summary(folder: Path, summary: dict[str, Any], *, is_over: bool) -> None:
     """Store a summary in `folder`, completely or not at all."""
     new = folder / f"{SUMMARY}.new"
     new.write_text(json.dumps({"is_over": is_over, **summary}) + "\n", encoding="utf-8")
@@ -85,22 +85,22 @@ def leave_summary(folder: Path, summary: dict[str, Any], *, is_over: bool) -> No
 
 
 def read_summary(folder: Path) -> tuple[bool, dict[str, Any]] | None:
-    """What the last server has left: whether that is from its end, and the summary."""
+    """The stored summary, if any, and whether the server stored it when it stopped."""
     try:
         summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    # Without the key it comes from an older version, which left only the summary of its end.
+    # Older versions stored a summary only when they stopped, without this key.
     return summary.pop("is_over", True), summary
 
 
 def request_summary(folder: Path) -> dict[str, Any] | None:
-    """The summary so far from the server of the drive in `folder`; `None` if there is none."""
+    """The summary so far from the server of `folder`; `None` if no server runs."""
     with suppress(ConnectionError, FileNotFoundError), socket.socket(socket.AF_UNIX) as client:
         with _address(folder) as address:
             client.connect(address)
         with client.makefile("rb") as answer:
-            # A server that stops gives an empty answer.
+            # A server that stops sends an empty answer.
             if reply := answer.read():
                 summary: dict[str, Any] = json.loads(reply)
                 return summary

@@ -1,4 +1,4 @@
-"""Connections of apsw whose files are on a simulated drive."""
+"""Connections of apsw to databases on a simulated drive."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _numbers = itertools.count(1)
 MILLISECONDS_OF_2000 = 211_813_444_800_000
-"""From the beginning of the Julian days to the year 2000, in which simulated time begins."""
+"""The Julian day of 2000-01-01 in milliseconds. Simulated time begins on that day."""
 CODES = {
     EBUSY: apsw.SQLITE_BUSY,
     EINVAL: apsw.SQLITE_CANTOPEN,
@@ -41,10 +41,10 @@ class Connection(apsw.Connection):
     """An `apsw.Connection` to a database on a simulated drive, created by `connect`.
 
     Every read, write, sync, truncation and removal of a file takes the simulated time of its
-    requests, and nothing else takes any. SQL sees simulated time, from the year 2000 on. `random()`
-    and `randomblob()` draw from the seed of the configuration. Two connections cannot have a
-    database open at the same time. A full drive raises `apsw.FullError`; a drive that cannot
-    continue, or whose power was cut, `apsw.IOError`.
+    requests, and nothing else takes any. SQL sees simulated time, which begins with the year 2000.
+    `random()` and `randomblob()` draw from the seed of the configuration. Two connections cannot
+    have a database open at the same time. A full drive raises `apsw.FullError`. A drive that cannot
+    continue, or whose power was cut, raises `apsw.IOError`.
     """
 
     drive: Drive
@@ -72,10 +72,10 @@ class Connection(apsw.Connection):
 def connect(name: str, device: Drive | Device | ConfigLike) -> Connection:
     """Open the database `name`, created if it does not exist, on a simulated drive.
 
-    `device` is what `Drive` takes, or a `Drive`, such as `connection.drive`, which may already have
-    the database. WAL mode needs `PRAGMA locking_mode = EXCLUSIVE` first, because the files of a
-    simulated drive have no shared memory. Raises `ConfigError`, and `apsw.Error` if the database
-    cannot be opened.
+    `device` is a `Drive`, such as that of another connection (`connection.drive`), or an argument
+    for a new `Drive`: a preset, a file, a `Config` or a `Device`. WAL mode needs `PRAGMA
+    locking_mode = EXCLUSIVE` first, because the files of a simulated drive have no shared memory.
+    Raises `ConfigError`, and `apsw.Error` if the database cannot be opened.
     """
     return Connection(name, device if isinstance(device, Drive) else Drive(device))
 
@@ -92,7 +92,7 @@ def _is_in_wal_mode(files: Files, name: str) -> bool:
 
 @contextmanager
 def _translate_errors(code: int) -> Iterator[None]:
-    """Errors of the drive as those of SQLite; `code` is the extended one of `apsw.IOError`."""
+    """Translate errors of the drive to those of SQLite; `code` is for errors without their own."""
     try:
         yield
     except (OSError, RunError) as error:
@@ -102,7 +102,7 @@ def _translate_errors(code: int) -> Iterator[None]:
 
 
 class _QuietErrors:
-    """An error whose code SQLite has needs no second message."""
+    """Keeps apsw from printing errors that SQLite reports by their codes."""
 
     def excepthook(self, _type: object, error: object, _traceback: object) -> bool:
         """Called if no statement raises the error, for example when a connection ends."""
@@ -154,7 +154,7 @@ class _Vfs(_QuietErrors, apsw.VFS):
 
 
 class _Handle(_QuietErrors):
-    """A file as SQLite has it open."""
+    """An open file, with the methods that SQLite calls."""
 
     def __init__(self, vfs: _Vfs, file: File) -> None:
         self.vfs = vfs
@@ -184,7 +184,7 @@ class _Handle(_QuietErrors):
             self.file.close()
 
     def xLock(self, _level: int) -> None:
-        """Nobody else has the file open."""
+        """Do nothing: no other connection has the file open."""
 
     def xUnlock(self, _level: int) -> None:
         """See `xLock`."""

@@ -19,17 +19,17 @@ _attached: WeakSet[Device] = WeakSet()
 
 
 class Drive:
-    """A simulated drive with files, as a host sees it: `connect` opens databases on it.
+    """A simulated drive with files: `connect` opens databases on it.
 
         drive = ssdlab.sqlite.Drive(ssdlab.Device("modern-tlc"), folder="databases")
         connection = ssdlab.sqlite.connect("name.db", drive)
 
-    `device` is a `Device`, which then belongs to the drive, or anything that defines one (preset,
-    file, `Config`), which is then preconditioned accordingly. The contents of files are kept in
-    memory, or with `folder` in files of the same names, which any program can open; existing ones
-    are written to the drive when they are opened. `cache_pages` is the size of the host's page
-    cache in pages of the drive. A full cache evicts the least recently used page; if it is dirty,
-    all dirty pages of its file are written first. Raises `ConfigError`.
+    `device` is a `Device`, which then belongs to the drive, or the configuration of one (preset,
+    file, `Config`), which is then preconditioned as configured. The contents of files are kept in
+    memory. With `folder` they are in files of the same names there, which any program can open; a
+    file that exists already is written to the drive when it is opened. `cache_pages` is the size of
+    the host's page cache in pages of the drive. A full cache evicts the least recently used page;
+    if that page is dirty, all dirty pages of its file are written first. Raises `ConfigError`.
     """
 
     device: Device
@@ -50,10 +50,10 @@ class Drive:
             "never",
             "on-request",
         ):
-            message = 'power.cut: a host with files stops at a power cut: say "on-request"'
+            message = 'power.cut: a drive with files is cut on request only: set "on-request"'
             raise ConfigError([message])
         if device_ in _attached:
-            raise ConfigError(["device: it has files already: give their drive instead"])
+            raise ConfigError(["device: another Drive uses this device: give that Drive instead"])
         if device_ is not device:
             device_.precondition(progress=False)
         _attached.add(device_)
@@ -61,19 +61,19 @@ class Drive:
         self.files = Files(device_, None if folder is None else Path(folder), cache_pages)
 
     def power_cut(self, at_ns: int | None = None) -> None:
-        """Cut the power now, or at a simulated time, in the middle of whatever happens then.
+        """Cut the power now, or at simulated time `at_ns`, even in the middle of a call.
 
-        It needs `power.cut = "on-request"` and `run.data = "digest"`. The call under way, and all
-        later ones, fail with `apsw.IOError`. See `mount`. Raises `WorkloadError`.
+        It needs `power.cut = "on-request"` and `run.data = "digest"`. The interrupted call and all
+        later ones fail with `apsw.IOError` until `mount`. Raises `WorkloadError`.
         """
         self.files.power_cut(at_ns)
 
     def mount(self) -> Recovery:
-        """Mount the drive after a power cut, and give files the data that it still has.
+        """Mount the drive after a power cut, and restore the files from the data that it still has.
 
-        Names and sizes of files survive. A page has the data on the drive: what was synced, or a
-        later write that had reached it. Connections that were open remain unusable: close them, and
-        `connect` again. Returns what `Device.mount` returns. Raises `WorkloadError` while power is
-        on.
+        Names and sizes of files survive. A page has the data that were synced last, or those of a
+        later write that had reached the drive. Connections that were open stay unusable: close
+        them, and `connect` again. Returns the result of `Device.mount`. Raises `WorkloadError`
+        while the power is on.
         """
         return self.files.mount()

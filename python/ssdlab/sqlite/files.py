@@ -1,4 +1,4 @@
-"""The files of a host on a device: page cache, extents, and what remains after a power cut."""
+"""Files on a device: page cache, extents, and recovery after a power cut."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ if TYPE_CHECKING:
     from ssdlab.running.device import Device
 
 EXTENT = 64
-"""Consecutive pages of the drive that a file gets at a time."""
+"""Pages of an extent, the unit in which files get space on the drive."""
 UNDER_WAY = -1
-"""In place of the digest of a page whose write has not completed."""
+"""Stands for the digest of a page whose write has not completed."""
 
 
 class File:
     """A file on a drive. Its calls take the simulated time of their requests.
 
-    They raise `OSError`: ENOSPC if the drive has no room, EIO if its power was cut since the file
-    was opened; and whatever `Device` raises.
+    They raise `OSError` (ENOSPC if the drive has no space, EIO if its power was cut since the file
+    was opened), and the errors of `Device`.
     """
 
     def __init__(self, host: Files, data: BinaryIO, extents: Iterable[int] = ()) -> None:
         self.host = host
         self.data = data
-        """The data that a program reads, wherever they are; a power cut undoes what the drive lost.
-        """
+        """The contents that programs read; after a power cut, `Files.mount` reverts lost writes."""
         self.size = data.seek(0, io.SEEK_END)
         """Bytes."""
         self.extents = [*extents]
@@ -42,7 +41,7 @@ class File:
         self.is_lost = False
         """Whether the power was cut since it was opened."""
         self.dirty: set[int] = set()
-        """Pages whose present data the drive has not received."""
+        """Pages whose newest data have not been written to the drive."""
         self.versions: dict[int, list[tuple[int | None, bytes]]] = {}
         """The possible contents of a page after a power cut, oldest first: digests and data."""
 
@@ -51,7 +50,7 @@ class File:
         return self.extents[page // EXTENT] * EXTENT + page % EXTENT
 
     def page_data(self, page: int) -> bytes:
-        """The data of a page, which end with the file."""
+        """The data of a page; those of the last page may be shorter."""
         self.data.seek(page * self.host.page_bytes)
         return self.data.read(self.host.page_bytes)
 
@@ -84,7 +83,7 @@ class File:
         host.touch(self, pages)
 
     def truncate(self, size: int) -> None:
-        """Set the size; pages beyond it are discarded (TRIM), and their extents are free again."""
+        """Set the size. Pages beyond it are trimmed, and their extents become free."""
         if size > self.size:
             self.write(b"\0", size - 1)
         elif size < self.size:
@@ -97,7 +96,7 @@ class File:
         self.host.flush()
 
     def close(self) -> None:
-        """Close what `Files.open` has opened."""
+        """Close the file; each call of `Files.open` needs one call of this."""
         self.opens -= 1
         if not self.opens and not self.is_lost:
             self.host.release(self)
@@ -131,9 +130,9 @@ class Files:
         return name in self._files or bool(self._folder and (self._folder / name).is_file())
 
     def open(self, name: str | None, *, shared: bool = True) -> File:
-        """Open a file, created if it does not exist; without a name, a temporary file.
+        """Open the file `name`, created if it does not exist; `None`: a temporary file.
 
-        A file that is not `shared` is refused (EBUSY) while it is open.
+        Raises `OSError` (EBUSY) if the file is open and `shared` is false.
         """
         self._check_power()
         if name is None:
@@ -142,7 +141,7 @@ class Files:
         elif name in self._files:
             file = self._files[name]
             if file.opens and not shared:
-                raise OSError(EBUSY, "it is open in another connection", name)
+                raise OSError(EBUSY, "the file is open in another connection", name)
         else:
             file = self._load(name)
             self.grow(file, file.size, name)
@@ -154,7 +153,7 @@ class Files:
         return file
 
     def _load(self, name: str, extents: Iterable[int] = ()) -> File:
-        """A file with the contents that the folder has under this name."""
+        """The file `name` of the folder; without a folder, an empty one."""
         if not name or name != Path(name).name:
             raise OSError(EINVAL, "expected a name without folders", name)
         if not self._folder:
@@ -166,13 +165,13 @@ class Files:
         return file
 
     def release(self, file: File) -> None:
-        """Called when a file is no longer open: a temporary file is removed."""
+        """Remove the file if it is temporary: it is no longer open."""
         if file in self._temporary and not self._is_off:
             self._temporary.remove(file)
             self.discard(file)
 
     def remove(self, name: str) -> None:
-        """Remove a file and discard its pages (TRIM). Raises `OSError` (ENOENT, EIO)."""
+        """Remove a file and trim its pages. Raises `OSError` (ENOENT, EIO)."""
         self._check_power()
         if not self.exists(name):
             raise OSError(ENOENT, os.strerror(ENOENT), name)
@@ -229,25 +228,25 @@ class Files:
             return self._load(name, file.extents)
         return File(self, file.data, file.extents)
 
-    # The services of the drive to its files.
+    # The methods below are called by `File`.
 
     def pages(self, offset: int, size: int) -> range:
-        """The pages of a file that hold a part of it."""
+        """The pages of a file that hold `size` bytes from `offset` on."""
         if size <= 0:
             return range(0)
         return range(offset // self.page_bytes, (offset + size - 1) // self.page_bytes + 1)
 
     def grow(self, file: File, size: int, name: str = "") -> None:
-        """Give a file extents for `size` bytes. Raises `OSError` (ENOSPC) and gives none."""
+        """Allocate extents for `size` bytes of a file, or none: `OSError` (ENOSPC)."""
         missing = -(-len(self.pages(0, size)) // EXTENT) - len(file.extents)
         if missing > len(self._free):
             extent = EXTENT * self.page_bytes >> 10
-            message = f"the drive is full: {missing} extents of {extent} KiB wanted"
+            message = f"the drive is full: {missing} extents of {extent} KiB needed"
             raise OSError(ENOSPC, f"{message}, {len(self._free)} free", *[name] * bool(name))
         file.extents += [heappop(self._free) for _ in range(missing)]
 
     def discard(self, file: File, size: int = 0) -> None:
-        """Forget the data of a file beyond `size`, free its extents, and TRIM its pages."""
+        """Drop the data of a file beyond `size`, free their extents, and trim their pages."""
         pages = range(len(self.pages(0, size)), len(self.pages(0, file.size)))
         lpns = [file.lpn(page) for page in pages]
         for page in pages:
@@ -272,7 +271,7 @@ class Files:
         self.touch(file, pages)
 
     def touch(self, file: File, pages: Iterable[int]) -> None:
-        """Have pages in the cache, as the most recently used ones."""
+        """Make pages the most recently used ones of the cache, and evict the oldest ones."""
         for page in pages:
             self._cache.pop((file, page), None)
             self._cache[file, page] = None
@@ -283,7 +282,7 @@ class Files:
             del self._cache[oldest, page]
 
     def write_back(self, file: File) -> None:
-        """Write the dirty pages of a file, all at once, and wait for them."""
+        """Write all dirty pages of a file at the same time, and wait for them."""
         self._check_power(file)
         pages = sorted(file.dirty)
         if not pages:
@@ -307,7 +306,7 @@ class Files:
             self._mark_durable()
 
     def _mark_durable(self) -> None:
-        """Note that the last version of every page that was written survives any power cut."""
+        """Note that the last version of every written page survives a power cut."""
         for file in [*self._files.values(), *self._temporary]:
             dirty = file.versions.keys() & file.dirty
             file.versions = {page: file.versions[page][-1:] for page in sorted(dirty)}
@@ -342,7 +341,7 @@ class Files:
         if self._cut_ns == self.device.now_ns:
             self._lose_power()
         if self._is_off or (file and file.is_lost):
-            raise OSError(EIO, "the power of the drive was cut: mount it, and open the files again")
+            raise OSError(EIO, "the power of the drive was cut: mount it, and open the file again")
 
 
 def _surviving_data(digest: int | None, versions: list[tuple[int | None, bytes]]) -> bytes:

@@ -1,4 +1,4 @@
-//! What clients may be told, and when: the machine has completed a request, and what its reply promises is on the disk.
+//! When a completed request may be answered: if its reply promises that data survive a kill, once the disk has them.
 
 use super::Engine;
 use ssd_core::config::BufferPower;
@@ -9,13 +9,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Completions that wait for the disk, because their replies promise that data outlive a kill.
+/// Completions that wait for the disk, because their replies promise that data survive a kill.
 pub(super) struct Promises {
-    /// Whether the reply to a write promises nothing.
+    /// Whether writes without FUA promise nothing, because the drive has a volatile buffer.
     is_volatile: bool,
-    /// Numbers of writes with FUA that are under way.
+    /// Numbers of the outstanding writes with FUA.
     fua: BTreeSet<u64>,
-    /// Each with the position that the disk has to reach.
+    /// Completions, each with the position that the disk has to reach.
     waiting: VecDeque<(u64, Completion)>,
 }
 
@@ -33,7 +33,7 @@ impl Promises {
         }
     }
 
-    /// Whether the reply promises anything; the number of a write with FUA is then forgotten.
+    /// Whether the reply promises that data survive. Forgets the number of a write with FUA.
     fn take_promise(&mut self, completion: &Completion) -> bool {
         match completion.op {
             Op::Flush | Op::Trim => true,
@@ -44,11 +44,11 @@ impl Promises {
 }
 
 impl Engine {
-    /// The requests that the machine has completed since the last call and whose clients may be told. Requests whose
-    /// replies promise that data outlive a kill are returned only when the disk has everything.
+    /// The requests that may be answered now; each is returned once. Those whose replies promise that data survive a
+    /// kill are returned only when the disk has everything up to their completion.
     ///
     /// # Errors
-    /// The disk has failed: no client may be told of anything.
+    /// The disk has failed. No request may be answered any more.
     pub fn completions(&mut self) -> io::Result<Vec<Completion>> {
         self.disk.check()?;
         if self.log.is_none() {
@@ -59,54 +59,55 @@ impl Engine {
             self.mark()?;
         }
         if self.failure.is_some() {
-            // What had completed before is not affected.
+            // Requests that completed before the failure are not affected.
             self.settle()?;
         }
-        let place = self.disk.place();
+        let position = self.disk.position();
         let mut completions = Vec::new();
         for completion in self.done.drain(..) {
             if self.promises.take_promise(&completion) {
-                self.promises.waiting.push_back((place, completion));
+                self.promises.waiting.push_back((position, completion));
             } else {
                 completions.push(completion);
             }
         }
         let done = self.disk.done();
         while let Some((_, completion)) =
-            self.promises.waiting.pop_front_if(|(place, _)| *place <= done)
+            self.promises.waiting.pop_front_if(|(position, _)| *position <= done)
         {
             completions.push(completion);
         }
         Ok(completions)
     }
 
-    /// Whether [`Engine::completions`] would return something.
+    /// Whether [`Engine::completions`] would return any request.
     #[must_use]
     pub fn has_completions(&self) -> bool {
         let first = self.promises.waiting.front();
-        !self.done.is_empty() || first.is_some_and(|(place, _)| *place <= self.disk.done())
+        !self.done.is_empty() || first.is_some_and(|(position, _)| *position <= self.disk.done())
     }
 
-    /// A file descriptor that becomes readable when the disk lets [`Engine::completions`] return something; `None` if
-    /// nothing waits for it. Check [`Engine::has_completions`] before waiting.
+    /// A file descriptor that becomes readable when the disk reaches the position of the next completion. `None` if no
+    /// completion waits. Check [`Engine::has_completions`] after this call and before waiting.
     #[must_use]
-    pub fn bell(&self) -> Option<BorrowedFd<'_>> {
-        self.promises.waiting.front().map(|(place, _)| self.disk.bell(*place))
+    pub fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.promises.waiting.front().map(|(position, _)| self.disk.wake_fd(*position))
     }
 
-    /// The bell has been heard.
-    pub fn silence(&self) {
-        self.disk.silence();
+    /// Reset the file descriptor of [`Engine::wake_fd`].
+    pub fn clear_wake(&self) {
+        self.disk.clear_wake();
     }
 
-    /// Wait for the disk.
+    /// Wait until the disk has done all operations.
     ///
     /// # Errors
-    /// It has failed.
+    /// The disk has failed.
     pub fn settle(&self) -> io::Result<()> {
         self.disk.settle()
     }
 
+    /// Append a mark with the present time to the log, if there is one.
     pub(super) fn mark(&mut self) -> io::Result<()> {
         let now = self.ssd.now().0;
         self.log.as_mut().map_or(Ok(()), |log| log.mark(now, &mut self.disk))

@@ -1,4 +1,4 @@
-//! How a drive stops, at rest or by a kill, and how it starts again.
+//! How a drive comes to rest, and how it is restored after a rest or a kill.
 
 use super::answers::Promises;
 use super::{Engine, Flash};
@@ -16,14 +16,14 @@ use ssd_trace::config::RunConfig;
 use ssd_trace::write::TraceWriter;
 use std::io;
 
-/// What a cut has left.
+/// The result of a power cut and the mount after it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MountResult {
-    /// The mount, as the model has it.
+    /// The mount.
     pub recovery: Recovery,
-    /// Pages whose newest data are gone.
+    /// Pages whose newest data are lost.
     pub pages_lost: u64,
-    /// Requests that were run again.
+    /// Requests that were replayed.
     pub requests: u64,
 }
 
@@ -35,10 +35,10 @@ pub(super) fn restored(config: &RunConfig, snapshot: &DeviceSnapshot) -> Result<
 }
 
 impl Engine {
-    /// Run a record of the log again.
+    /// Replay a record of the log.
     ///
     /// # Errors
-    /// It is not from this drive.
+    /// This drive cannot have logged it.
     pub fn repeat(&mut self, record: &Record) -> Result<(), String> {
         if self.failure.is_some() {
             return Ok(());
@@ -56,10 +56,10 @@ impl Engine {
                 }
                 self.run(at - 1);
                 if self.failure.is_none() {
-                    // If the drive refuses it now, it did so then.
+                    // A request that the drive refuses now was refused by the killed server, too.
                     let _ = self.hand_over(*at, request, slots);
                     if self.versions.is_sweep_due() {
-                        // Their slots do not matter before the mount.
+                        // The freed slots are not used before the mount.
                         self.versions.sweep(&Flash(&self.ssd));
                     }
                 }
@@ -69,10 +69,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Cut power now, and let the drive mount.
+    /// Cut the power now, and mount the drive.
     ///
     /// # Errors
-    /// The drive is not prepared for it, or an error of the simulator.
+    /// The configuration has no power cuts, or the simulator fails.
     pub fn cut_and_mount(&mut self) -> Result<MountResult, DeviceError> {
         self.run(self.last);
         let requests = self.ssd.submitted();
@@ -84,11 +84,11 @@ impl Engine {
         let busy_ns = self.life.busy_ns;
         self.ssd.power_cut()?;
         let recovery = self.ssd.mount(false)?;
-        // What capacitors have saved goes to flash.
+        // Write the data that capacitors have saved to flash.
         self.last = self.last.max(self.ssd.now().0) + 1;
         self.ssd.submit(Nanos(self.last), &Request::new(Op::Flush, 0, 0), None)?;
         self.idle();
-        // This flush was not requested by a client.
+        // No client requested this flush.
         self.life.busy_ns = busy_ns;
         self.failure
             .as_ref()
@@ -97,7 +97,7 @@ impl Engine {
         Ok(MountResult { recovery, pages_lost, requests })
     }
 
-    /// Run until nothing is left to do.
+    /// Run until the drive has no more events.
     fn idle(&mut self) {
         while let Some(at) = self.next_event() {
             self.run(at);
@@ -105,7 +105,7 @@ impl Engine {
         self.done.clear();
     }
 
-    /// Flush the drive and complete every request, like a run that ends with the last of them.
+    /// Flush the drive and complete every request. Like a run, it ends with the last completion.
     ///
     /// # Errors
     /// The drive has failed.
@@ -113,7 +113,7 @@ impl Engine {
         self.flush(0).map_err(|refusal| refusal.to_string())?;
         let before = self.done.len();
         while self.ssd.outstanding() > 0 {
-            // What is left to do at the instant of the last completion belongs to the rest.
+            // Further events at the instant of the last completion are left to `rest`.
             let run = self.ssd.run_until(Nanos::NEVER, &mut self.done);
             run.map_err(|error| error.to_string())?;
         }
@@ -122,7 +122,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Bring the drive, which has finished, to rest. Returns its state, and the writer of the complete recording.
+    /// Bring the drive to rest after [`Engine::finish`]. Returns its state, and the writer of the complete recording.
     ///
     /// # Errors
     /// The drive or the disk has failed.
@@ -136,8 +136,7 @@ impl Engine {
         Ok((snapshot, self.record.take()))
     }
 
-    /// Continue after the drive has come to rest in the state of `snapshot`, which is stored: at time 0, as after a
-    /// start.
+    /// Continue from the stored `snapshot` of the drive at rest, at time 0, as a server that starts does.
     ///
     /// # Errors
     /// The snapshot is not of this drive, or the disk fails.
@@ -147,13 +146,13 @@ impl Engine {
         self.slowest = SlowestRequests::default();
         self.versions.forget_older();
         (self.sequence, self.last) = (snapshot.counters().sequence, 0);
-        self.wants_room = false;
+        self.lacks_space = false;
         // The numbers of requests start over, too.
         self.promises = Promises::new(&self.config);
         self.use_slots().map_err(|error| error.to_string())
     }
 
-    /// Only the newest data matter: older data cannot come back any more.
+    /// Free the slots of older data: after a rest no power cut brings them back.
     ///
     /// # Errors
     /// The disk fails.
@@ -161,7 +160,7 @@ impl Engine {
         self.slots.keep_only(self.versions.table(), &self.disk)
     }
 
-    /// The slots and their table, for the drive that follows after a rest.
+    /// The slots and their table, for another engine of the same drive.
     #[must_use]
     pub fn into_data(self) -> (Slots, SlotTable) {
         (self.slots, self.versions.into_table())

@@ -1,4 +1,4 @@
-//! The handshake: the client chooses an export and says how it wants replies.
+//! The handshake: the client negotiates options and selects the export.
 
 use super::reply::Replies;
 use super::{Fields, MAX_DATA, MAX_OPTION, ProtocolError};
@@ -9,10 +9,10 @@ const REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 
 const FIXED_NEWSTYLE: u16 = 1;
 const NO_ZEROES: u16 = 2;
-/// Zeros after the old way to choose an export, unless the client does without.
+/// Zeros after the reply to `NBD_OPT_EXPORT_NAME`, unless the client has negotiated to omit them.
 const ZEROES: usize = 124;
 
-/// Options.
+/// Option numbers.
 const EXPORT_NAME: u32 = 1;
 const ABORT: u32 = 2;
 const LIST: u32 = 3;
@@ -23,7 +23,7 @@ const STRUCTURED_REPLY: u32 = 8;
 const LIST_META_CONTEXT: u32 = 9;
 const SET_META_CONTEXT: u32 = 10;
 
-/// Replies to options.
+/// Types of replies to options.
 const ACK: u32 = 1;
 const SERVER: u32 = 2;
 const INFO_REPLY: u32 = 3;
@@ -33,50 +33,50 @@ const POLICY: u32 = 0x8000_0002;
 const INVALID: u32 = 0x8000_0003;
 const UNKNOWN: u32 = 0x8000_0006;
 
-/// Pieces of information about an export.
+/// Types of information about an export.
 const INFO_EXPORT: u16 = 0;
 const INFO_NAME: u16 = 1;
 const INFO_DESCRIPTION: u16 = 2;
 const INFO_BLOCK_SIZE: u16 = 3;
 
-/// What an export can do, bit by bit: flush, FUA, TRIM, write zeroes, no fragments, several connections, cache.
+/// Transmission flags: has flags, flush, FUA, TRIM, write zeroes, DF, multi-conn, cache.
 const TRANSMISSION_FLAGS: u16 = 1 | 4 | 8 | 32 | 64 | 128 | 256 | 1024;
 
-/// The only context of block status.
+/// The only metadata context.
 pub const ALLOCATION: &str = "base:allocation";
-/// Its number.
+/// The number of this context.
 pub const ALLOCATION_ID: u32 = 1;
 
 /// The drive that clients see.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Export {
-    /// Its name; the empty name means it, too.
+    /// Its name. The empty name selects it, too.
     pub name: String,
-    /// What it is, for people.
+    /// A description for humans.
     pub description: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// The unit in which requests are fastest: a page.
+    /// The preferred block size: a page.
     pub page_bytes: u32,
 }
 
-/// What a client has chosen.
+/// The options that a client has negotiated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NegotiatedOptions {
-    /// How replies are written.
+    /// The kind of replies.
     pub replies: Replies,
-    /// Whether it may ask where there are data.
+    /// Whether `base:allocation` was negotiated for block status.
     pub block_status: bool,
 }
 
 /// The state of the handshake after some input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandshakeStatus {
-    /// It goes on.
+    /// The client has not selected an export.
     Open,
-    /// The client ends the connection.
+    /// The client has aborted it.
     Aborted,
-    /// Requests follow.
+    /// The client has selected the export. Requests follow.
     Done(NegotiatedOptions),
 }
 
@@ -86,7 +86,7 @@ pub struct Handshake<'a> {
     state: &'a mut State,
 }
 
-/// The result of a handshake.
+/// The state of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct State {
     greeted: bool,
@@ -95,7 +95,7 @@ pub struct State {
     block_status: bool,
 }
 
-/// What the server says first.
+/// The greeting of the server.
 #[must_use]
 pub fn greeting() -> Vec<u8> {
     let mut out = GREETING.to_be_bytes().to_vec();
@@ -118,11 +118,11 @@ impl<'a> Handshake<'a> {
         Handshake { export, state }
     }
 
-    /// Take what can be parsed off the front of `input` and append the answers to `out`. Returns how many bytes were
-    /// taken, and the state of the handshake.
+    /// Parse the complete options at the front of `input` and append the replies to `out`. Returns the number of parsed
+    /// bytes, and the state of the handshake.
     ///
     /// # Errors
-    /// The client cannot be understood; what is in `out` may still be sent.
+    /// The client violates the protocol. The replies in `out` may still be sent.
     pub fn feed(
         &mut self,
         input: &[u8],
@@ -142,9 +142,9 @@ impl<'a> Handshake<'a> {
             let Some((option, data)) = next_option(&mut fields)? else {
                 return Ok((before, HandshakeStatus::Open));
             };
-            let standing = self.answer(option, data, out)?;
-            if standing != HandshakeStatus::Open {
-                return Ok((consumed(&fields), standing));
+            let status = self.answer(option, data, out)?;
+            if status != HandshakeStatus::Open {
+                return Ok((consumed(&fields), status));
             }
         }
     }
@@ -177,8 +177,8 @@ impl<'a> Handshake<'a> {
             }
             STRUCTURED_REPLY => say(INVALID, b"NBD_OPT_STRUCTURED_REPLY has no data"),
             LIST_META_CONTEXT | SET_META_CONTEXT => self.meta_context(option, data, out),
-            STARTTLS => say(POLICY, b"this server has no TLS"),
-            _ => say(UNSUPPORTED, b"this server does not know the option"),
+            STARTTLS => say(POLICY, b"the server has no TLS"),
+            _ => say(UNSUPPORTED, b"the server does not support this option"),
         }
         Ok(HandshakeStatus::Open)
     }
@@ -194,7 +194,7 @@ impl<'a> Handshake<'a> {
         name.is_empty() || name == self.export.name.as_bytes()
     }
 
-    /// The old way to choose an export: without a reply if there is none of that name.
+    /// `NBD_OPT_EXPORT_NAME`: there is no reply if the export does not exist.
     fn export_name(
         &self,
         name: &[u8],
@@ -213,11 +213,16 @@ impl<'a> Handshake<'a> {
 
     fn info(&self, option: u32, data: &[u8], out: &mut Vec<u8>) -> HandshakeStatus {
         let Some((name, requested)) = name_and_numbers(data) else {
-            reply(out, option, INVALID, b"a name, a count and as many numbers of 2 bytes expected");
+            reply(
+                out,
+                option,
+                INVALID,
+                b"expected a name, a count and that many numbers of 2 bytes",
+            );
             return HandshakeStatus::Open;
         };
         if !self.is_export(name) {
-            let message = format!("there is one export, {:?}", self.export.name);
+            let message = format!("the only export is {:?}", self.export.name);
             reply(out, option, UNKNOWN, message.as_bytes());
             return HandshakeStatus::Open;
         }
@@ -245,20 +250,17 @@ impl<'a> Handshake<'a> {
         let mut say = |kind: u32, data: &[u8]| reply(out, option, kind, data);
         let sets = option == SET_META_CONTEXT;
         if sets {
-            // Whatever the result, it replaces what was chosen before.
+            // The option replaces an earlier selection, even if it fails.
             self.state.block_status = false;
         }
         if !self.state.structured {
             return say(INVALID, b"negotiate structured replies first");
         }
         let Some((name, queries)) = name_and_queries(data) else {
-            return say(
-                INVALID,
-                b"a name, a count and as many queries with their lengths expected",
-            );
+            return say(INVALID, b"expected a name, a count and that many queries with lengths");
         };
         if !self.is_export(name) {
-            return say(UNKNOWN, b"there is no such export");
+            return say(UNKNOWN, b"this export does not exist");
         }
         let asks = |query: &&[u8]| {
             *query == ALLOCATION.as_bytes() || (!sets && *query == ALLOCATION_NAMESPACE)
@@ -273,10 +275,10 @@ impl<'a> Handshake<'a> {
     }
 }
 
-/// A query for all contexts of the protocol itself.
+/// The query for all contexts in the namespace `base`.
 const ALLOCATION_NAMESPACE: &[u8] = b"base:";
 
-/// The option at the front of `fields` and its data; `None` if it is incomplete.
+/// Parse an option. Returns its number and data, or `None` if it is incomplete.
 fn next_option<'a>(fields: &mut Fields<'a>) -> Result<Option<(u32, &'a [u8])>, ProtocolError> {
     let Some(magic) = fields.u64() else { return Ok(None) };
     if magic != OPTION_MAGIC {
@@ -294,7 +296,7 @@ fn name<'a>(fields: &mut Fields<'a>) -> Option<&'a [u8]> {
     fields.take(length as usize)
 }
 
-/// The data of an option: a name and numbers, and nothing else.
+/// Parse the data of an option as a name and a list of numbers; `None` if they are anything else.
 fn name_and_numbers(data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     let mut fields = Fields { left: data };
     let (name, count) = (name(&mut fields)?, fields.u16()?);
@@ -302,11 +304,11 @@ fn name_and_numbers(data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     numbers.filter(|_| fields.left.is_empty()).map(|numbers| (name, numbers))
 }
 
-/// The data of an option: a name and queries, and nothing else.
+/// Parse the data of an option as a name and a list of queries; `None` if they are anything else.
 fn name_and_queries(data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let mut fields = Fields { left: data };
     let (export, count) = (name(&mut fields)?, fields.u32()?);
-    // A query has at least 4 bytes, so a count beyond the data ends here.
+    // A query has at least 4 bytes, so a count that is too large ends with the data.
     let queries: Option<Vec<&[u8]>> = (0..count).map(|_| name(&mut fields)).collect();
     queries.filter(|_| fields.left.is_empty()).map(|queries| (export, queries))
 }

@@ -1,28 +1,28 @@
-//! The NBD protocol as bytes in and bytes out: fixed newstyle handshake, requests, simple and structured replies.
+//! The NBD protocol: fixed newstyle handshake, requests, simple and structured replies.
 //!
-//! Nothing here reads a socket, keeps a clock or knows a drive. Lengths that a client sends are bounded before anything
+//! This module converts bytes and uses no socket, clock or drive. Lengths that a client sends are checked before memory
 //! is allocated for them.
 
 pub mod handshake;
 pub mod reply;
 pub mod request;
 
-/// Most bytes of data in one request or reply: what the protocol lets a client assume.
+/// The largest number of bytes of data in a request or reply. The protocol lets clients assume this limit.
 pub const MAX_DATA: u32 = 32 << 20;
 
-/// Most bytes of an option; a client that sends more is disconnected.
+/// The largest length of an option. A client that sends a longer one is disconnected.
 pub const MAX_OPTION: u32 = 64 << 10;
 
-/// Why a server closes the connection to a client that cannot be understood.
+/// A violation of the protocol, after which the server disconnects the client.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ProtocolError {
-    /// The client did not begin as the protocol says.
+    /// The flags of the client are not valid.
     #[error("the client's flags are {0:#x}; expected 0x1 (fixed newstyle), or 0x3 without zeros")]
     ClientFlags(u32),
-    /// Bytes in the place of an option are not one.
+    /// An option does not begin with its magic number.
     #[error("an option begins with {0:#018x}; expected \"IHAVEOPT\"")]
     OptionMagic(u64),
-    /// An option is longer than any that a client needs.
+    /// An option is longer than [`MAX_OPTION`].
     #[error("option {option} has {length} bytes; expected at most {MAX_OPTION}")]
     OptionLength {
         /// Its number.
@@ -30,15 +30,15 @@ pub enum ProtocolError {
         /// Its length.
         length: u32,
     },
-    /// The client requested, in the old way, an export that does not exist; there is no reply for that.
+    /// The client requested an unknown export with `NBD_OPT_EXPORT_NAME`, which has no error reply.
     #[error("there is no export {0:?}")]
     NoExport(String),
-    /// Bytes in the place of a request are not one.
+    /// A request does not begin with its magic number.
     #[error("a request begins with {0:#010x}; expected 0x25609513")]
     RequestMagic(u32),
 }
 
-/// Big-endian numbers off the front of a message.
+/// A parser of the big-endian fields of a message.
 struct Fields<'a> {
     left: &'a [u8],
 }

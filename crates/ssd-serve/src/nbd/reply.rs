@@ -1,19 +1,19 @@
-//! Replies: simple ones, and structured ones for clients that asked for them.
+//! Replies: structured ones if the client has negotiated them, or else simple ones.
 
 const SIMPLE_MAGIC: u32 = 0x6744_6698;
 const STRUCTURED_MAGIC: u32 = 0x668e_33ef;
-/// The last chunk of a reply.
+/// The flag of the last chunk of a reply.
 const DONE: u16 = 1;
 
-/// What went wrong, as the protocol numbers it.
+/// The error numbers of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Errno {
     /// The drive failed.
     Io = 5,
-    /// The request is not possible.
+    /// The request is not valid.
     Invalid = 22,
-    /// There is no room for the data.
+    /// There is no space for the data.
     NoSpace = 28,
     /// The request is not supported.
     NotSupported = 95,
@@ -27,16 +27,16 @@ const ERROR: u16 = 0x8001;
 
 /// Bits of the status of an extent of `base:allocation`.
 pub mod status {
-    /// It takes no room.
+    /// It is not allocated.
     pub const HOLE: u32 = 1;
     /// It reads as zeros.
     pub const ZERO: u32 = 2;
 }
 
-/// How the replies to one client are written.
+/// The kind of replies to a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Replies {
-    /// Whether the client has asked for structured replies.
+    /// Whether the client has negotiated structured replies.
     pub structured: bool,
 }
 
@@ -55,7 +55,7 @@ fn simple(out: &mut Vec<u8>, cookie: u64, error: u32) {
 }
 
 impl Replies {
-    /// Report that a command that returns no data has been done.
+    /// Append the reply to a command that succeeded and returns no data.
     pub fn done(self, out: &mut Vec<u8>, cookie: u64) {
         if self.structured {
             chunk(out, (DONE, NONE), cookie, 0);
@@ -64,12 +64,12 @@ impl Replies {
         }
     }
 
-    /// Report that a command has failed; `message` is for people.
+    /// Append the reply to a command that failed. `message` is for humans.
     pub fn failed(self, out: &mut Vec<u8>, cookie: u64, error: Errno, message: &str) {
         if !self.structured {
             return simple(out, cookie, error as u32);
         }
-        // A message of the server, far below the limit of 4096 bytes.
+        // The protocol limits messages to 4096 bytes.
         let message = &message.as_bytes()[..message.len().min(1024)];
         chunk(out, (DONE, ERROR), cookie, 6 + message.len() as u32);
         out.extend((error as u32).to_be_bytes());
@@ -77,7 +77,10 @@ impl Replies {
         out.extend(message);
     }
 
-    /// The data of a read of `length` bytes from `offset` on, which `fill` puts into the place given to it.
+    /// Append the reply to a read of `length` bytes from `offset` on. `fill` writes the data into its argument.
+    ///
+    /// # Errors
+    /// The error of `fill`. Nothing is appended.
     pub fn data<E>(
         self,
         out: &mut Vec<u8>,
@@ -101,7 +104,8 @@ impl Replies {
         filled
     }
 
-    /// Where there are data: extents of `context`, each of this many bytes and with these bits of [`status`].
+    /// Append the reply to a block status command: extents of `context`, each with its length in bytes and bits of
+    /// [`status`].
     pub fn extents(self, out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[(u32, u32)]) {
         assert!(self.structured, "a simple reply has no extents");
         chunk(out, (DONE, BLOCK_STATUS), cookie, 4 + 8 * extents.len() as u32);

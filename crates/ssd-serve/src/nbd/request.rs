@@ -1,17 +1,17 @@
-//! Requests: 28 bytes each, and the data of a write after them.
+//! Requests: a header of 28 bytes, followed by the data of a write.
 
 use super::{Fields, ProtocolError};
 
-/// Bytes of a request without its data.
+/// Length of the header of a request.
 pub const REQUEST_BYTES: usize = 28;
 
 const MAGIC: u32 = 0x2560_9513;
 
 /// Flags of a command.
 pub mod flags {
-    /// Complete only when the data are durable.
+    /// Complete when the data are durable.
     pub const FUA: u16 = 1;
-    /// Write zeroes: do not make a hole.
+    /// Write zeroes: do not deallocate.
     pub const NO_HOLE: u16 = 2;
     /// Read: reply in one chunk.
     pub const DF: u16 = 4;
@@ -19,37 +19,37 @@ pub mod flags {
     pub const REQ_ONE: u16 = 8;
 }
 
-/// What a request asks for.
+/// The type of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// Data out.
+    /// Read data.
     Read,
-    /// Data in.
+    /// Write data.
     Write,
-    /// The client leaves; there is no reply.
+    /// Disconnect; there is no reply.
     Disconnect,
-    /// Everything that has completed becomes durable.
+    /// Make all completed writes durable.
     Flush,
-    /// The data are not needed any more.
+    /// Trim: the data are no longer needed.
     Trim,
-    /// The data will be read soon.
+    /// Read ahead: the data will be needed soon.
     Cache,
-    /// Zeros without sending them.
+    /// Write zeros, which are not sent.
     WriteZeroes,
-    /// Where there are data.
+    /// Return the extents of a range.
     BlockStatus,
-    /// A command that this protocol does not have, by number.
+    /// A type that the server does not support, by number.
     Unknown(u16),
 }
 
-/// A request without its data.
+/// The header of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// Bits of [`flags`].
     pub flags: u16,
     /// The command.
     pub command: Command,
-    /// The client's identifier; it is returned with the reply.
+    /// The identifier of the client for the request, which the reply repeats.
     pub cookie: u64,
     /// First byte.
     pub offset: u64,
@@ -65,10 +65,10 @@ impl Request {
     }
 }
 
-/// The request at the front of `input`; `None` if it is incomplete.
+/// Parse the header of a request at the front of `input`; `None` if it is incomplete.
 ///
 /// # Errors
-/// It is not a request, so what follows cannot be understood either.
+/// The input is not a request.
 pub fn parse(input: &[u8]) -> Result<Option<Request>, ProtocolError> {
     let mut fields = Fields { left: input };
     let Some(magic) = fields.u32() else { return Ok(None) };

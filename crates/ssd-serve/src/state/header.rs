@@ -1,4 +1,4 @@
-//! What a generation belongs to.
+//! The header of a generation: the drive, the program and the configuration that it belongs to.
 
 use super::{StateError, file_error};
 use crate::life::Life;
@@ -9,28 +9,28 @@ use ssd_trace::config::RunConfig;
 use std::fs;
 use std::path::Path;
 
-/// The layout of the folder.
+/// Version of the layout of the folder.
 const FORM: u32 = 1;
 
-/// What a generation belongs to.
+/// The header of a generation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
     form: u32,
-    /// Its number.
+    /// Number of the generation.
     generation: u64,
-    /// The results version of the simulator that runs the log.
+    /// The results version of the simulator that wrote the log, and that can replay it.
     pub(crate) results: u64,
     /// The digest of the configuration.
     pub(crate) config: String,
     pub(crate) pages: u32,
     pub(crate) page_bytes: u32,
-    /// What the drive had done when the generation began.
+    /// The counters of the drive when the generation began.
     #[serde(default)]
     pub(crate) life: Life,
 }
 
 impl Header {
-    /// For a generation that begins now.
+    /// The header of a new generation.
     pub(crate) fn of(config: &RunConfig, generation: u64, life: Life) -> Header {
         Header {
             form: FORM,
@@ -50,7 +50,7 @@ impl Header {
         let header = header.map_err(|e| StateError::Refused(format!("{}: {e}", path.display())))?;
         if header.form != FORM {
             return Err(StateError::Refused(format!(
-                "{}: the layout of the folder has version {}, this program has {FORM}: use the program that made it",
+                "{}: the layout of the folder has version {}, this program has {FORM}: use the program that created it",
                 path.display(),
                 header.form
             )));

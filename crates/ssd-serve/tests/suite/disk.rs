@@ -22,12 +22,12 @@ fn what_it_is_told_is_done_in_order() {
     for i in 0..1000u64 {
         disk.write(&file, i % 7 * 10, vec![i as u8; 10].into()).expect("room");
     }
-    let place = disk.place();
+    let position = disk.position();
     disk.punch(&file, Range { at: 0, bytes: 10 });
-    disk.wait(place).expect("room");
-    assert!(disk.done() >= place);
+    disk.wait(position).expect("room");
+    assert!(disk.done() >= position);
     disk.settle().expect("room");
-    assert_eq!((disk.done(), disk.place()), (1001, 1001));
+    assert_eq!((disk.done(), disk.position()), (1001, 1001));
     let data = std::fs::read(folder.0.join("file")).expect("the file");
     assert_eq!(data[..10], [0; 10]);
     for i in 994..1000u64 {
@@ -57,7 +57,7 @@ fn more_than_may_wait_is_waited_for() {
     let (file, data): (_, Arc<[u8]>) = (file(&folder), vec![7; 8 << 20].into());
     for i in 0..24 {
         disk.write(&file, i % 3 * (8 << 20), Arc::clone(&data)).expect("room");
-        assert!(disk.place() - disk.done() <= 9, "too much waits");
+        assert!(disk.position() - disk.done() <= 9, "too much waits");
     }
 }
 
@@ -115,9 +115,9 @@ fn neighbours_are_given_back_in_one_piece() {
     // Of three runs, in any order: 0 to 99, 120 to 149 and 199.
     all.reverse();
     all.retain(|&slot| slot < 100 || (120..150).contains(&slot) || slot == 199);
-    let before = disk.place();
+    let before = disk.position();
     slots.give_back(all, &mut disk);
-    assert_eq!(disk.place() - before, 3);
+    assert_eq!(disk.position() - before, 3);
     disk.settle().expect("the disk works");
     let left = std::fs::metadata(&path).expect("the file").blocks();
     assert_eq!((full - left) * 512, 131 * 4096);
@@ -146,11 +146,11 @@ fn only_a_reply_that_promises_something_waits_for_the_disk() {
         let mut heard = engine.completions().expect("the disk works");
         assert!(waits || heard.len() == 1, "{sets:?}");
         while heard.is_empty() {
-            assert!(engine.bell().is_some(), "nobody is woken");
+            assert!(engine.wake_fd().is_some(), "nobody is woken");
             heard = engine.completions().expect("the disk works");
         }
         assert_eq!(heard[0].id.0, written.first);
-        assert!(engine.bell().is_none());
+        assert!(engine.wake_fd().is_none());
         // A request with the slot of a page, and a mark.
         assert!(!waits || log() == 28 + 24, "{} bytes of the log are there", log());
     }

@@ -405,7 +405,7 @@ fn a_full_disk_refuses_the_write_and_nothing_else() {
     let table = SlotTable::new(config.device.user_pages);
     let mut engine = Engine::new(&config, &snapshot, slots, table).expect("a drive");
     let refused = engine.write(1, 0, &[1; 8192], false);
-    assert!(matches!(refused, Err(Refusal::NoRoom(_))), "{refused:?}");
+    assert!(matches!(refused, Err(Refusal::NoSpace(_))), "{refused:?}");
     assert_eq!(engine.ssd().submitted(), 0, "half a write was submitted");
     let zeros = engine.write_zeroes(2, (0, 8192), false, false).expect("zeros need no room");
     finish(&mut engine, zeros);
@@ -438,10 +438,10 @@ fn a_log_holds_room_for_what_takes_its_place() {
     assert!(blocks(&path) >= generation, "{} bytes", blocks(&path));
     // No disk has this much space.
     let mut log = Log::create(&path, 1 << 60).expect("a log");
-    assert!(log.is_short() && !log.has_room());
+    assert!(log.is_short() && !log.has_space());
     // There is space for marks.
     log.hold_again();
-    assert!(log.is_short() && log.has_room());
+    assert!(log.is_short() && log.has_space());
     let write = Request::new(Op::Write, 0, 8);
     let refused = log.append(5, &write, &[0]).map_err(|error| error.kind());
     assert!(
@@ -462,7 +462,7 @@ fn what_is_refused_takes_no_room_in_the_log() {
     let mut bytes = Vec::new();
     for i in 1..200u64 {
         let refused = engine.write(i * 10_000_000, 4096, &[2; 4096], false);
-        assert!(matches!(refused, Err(Refusal::NoRoom(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Refusal::NoSpace(_))), "{refused:?}");
         assert!(completions(&mut engine).is_empty());
         bytes.push(engine.log_bytes());
     }

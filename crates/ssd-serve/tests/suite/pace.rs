@@ -115,13 +115,13 @@ fn the_scale_follows_lateness_upwards() {
 fn the_rate_is_that_of_the_last_second() {
     let mut rate = Rate::default();
     assert_eq!(rate.per_second(), None);
-    rate.look(Duration::ZERO, 0);
+    rate.sample(Duration::ZERO, 0);
     assert_eq!(rate.per_second(), None);
-    for looks in 1..=40 {
-        // 2 replies per look in the first second, then 10.
-        let replies = if looks <= 20 { 2 * looks } else { 40 + 10 * (looks - 20) };
-        rate.look(Duration::from_millis(50 * looks), replies);
-        if looks == 20 {
+    for samples in 1..=40 {
+        // 2 replies per sample in the first second, then 10.
+        let replies = if samples <= 20 { 2 * samples } else { 40 + 10 * (samples - 20) };
+        rate.sample(Duration::from_millis(50 * samples), replies);
+        if samples == 20 {
             assert_eq!(rate.per_second(), Some(40.0));
         }
     }

@@ -32,7 +32,7 @@ struct StoppableAttendant<'a> {
 }
 
 impl Attendant for StoppableAttendant<'_> {
-    fn look(&mut self, _: &Engine, _: &ServerStats) -> ControlFlow<()> {
+    fn tick(&mut self, _: &Engine, _: &ServerStats) -> ControlFlow<()> {
         if self.idles.load(Ordering::Relaxed) {
             idle(IDLE);
             self.idles.store(false, Ordering::Relaxed);
@@ -224,8 +224,8 @@ struct FoldingAttendant<'a> {
 }
 
 impl Attendant for FoldingAttendant<'_> {
-    fn look(&mut self, engine: &Engine, served: &ServerStats) -> ControlFlow<()> {
-        self.until.look(engine, served)
+    fn tick(&mut self, engine: &Engine, served: &ServerStats) -> ControlFlow<()> {
+        self.until.tick(engine, served)
     }
 
     fn most_log(&self) -> u64 {
@@ -247,7 +247,7 @@ fn a_log_for_which_the_disk_has_no_room_is_folded() {
     // No disk has space for a generation like this.
     let log = Log::create(&folder.0.join("state/1.log"), 1 << 60).expect("a log");
     engine.log_to(log);
-    assert!(matches!(engine.write(1, 0, &[7; 4096], false), Err(Refusal::NoRoom(_))));
+    assert!(matches!(engine.write(1, 0, &[7; 4096], false), Err(Refusal::NoSpace(_))));
     let (stop, idles) = (AtomicBool::new(false), AtomicBool::new(false));
     let until = StoppableAttendant { stop: &stop, idles: &idles };
     let mut attendant = FoldingAttendant { until, state, config, folds: 0 };

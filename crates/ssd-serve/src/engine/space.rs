@@ -6,29 +6,29 @@ use crate::slots::NONE;
 use ssd_core::host::request::Request;
 use std::io;
 
-/// Number of slots that are given back to a full disk at a time, for the log.
-const ROOM_FOR_LOG: usize = 64;
+/// Free slots whose space is released at a time when a full disk has none for the log.
+const SLOTS_FOR_LOG: usize = 64;
 
 impl Engine {
-    /// Store data as [`Engine::store`] does; on a full disk, in the space of older data that no cut brings back.
+    /// Store data as [`Engine::store`] does. On a full disk, use the space of older data that no power cut brings back.
     pub(super) fn store_or_sweep(
         &mut self,
         range: (u64, u64),
         data: Option<&[u8]>,
     ) -> Result<Vec<u32>, Refusal> {
         match self.store(range, data) {
-            Err(Refusal::NoRoom(_)) => {
+            Err(Refusal::NoSpace(_)) => {
                 self.sweep()?;
                 let stored = self.store(range, data);
-                self.wants_room |= stored.is_err();
+                self.lacks_space |= stored.is_err();
                 stored
             }
             stored => stored,
         }
     }
 
-    /// Store the bytes from `from` to `to`, which are `data` or zeros, together with the rest of their pages, in new
-    /// slots: all of them or none.
+    /// Store the bytes `from..to`, which are `data` or zeros, in new slots, together with the rest of their pages. If
+    /// this fails, nothing is stored.
     fn store(&mut self, (from, to): (u64, u64), data: Option<&[u8]>) -> Result<Vec<u32>, Refusal> {
         let page = self.page_bytes();
         let mut slots = Vec::with_capacity(((to - from) / page + 2) as usize);
@@ -61,27 +61,28 @@ impl Engine {
         Ok(slots)
     }
 
-    /// Drop what was stored in `slots`: on a full disk its space is needed for the log.
+    /// Drop the data in `slots`, and release their space on the disk, which the log may need.
     pub(super) fn give_back(&mut self, slots: &[u32]) {
         let stored = slots.iter().copied().filter(|&slot| slot != NONE).collect();
         self.slots.give_back(stored, &mut self.disk);
     }
 
-    /// Log a request. If the log needs space, a full disk gets that of some free slots back.
+    /// Log a request. If a full disk has no space for the log, release that of some free slots.
     pub(super) fn log(&mut self, at: u64, request: &Request, slots: &[u32]) -> io::Result<()> {
         let log = self.log.as_mut().expect("a drive with a state");
         if log.append(at, request, slots).is_ok() {
             return Ok(());
         }
         self.sweep()?;
-        self.slots.give_back_ready(ROOM_FOR_LOG, &mut self.disk)?;
+        self.slots.give_back_ready(SLOTS_FOR_LOG, &mut self.disk)?;
         let appended = self.log.as_mut().expect("a drive with a state").append(at, request, slots);
-        self.wants_room |= appended.is_err();
+        self.lacks_space |= appended.is_err();
         appended
     }
 
-    /// Let go older data that no cut brings back. What is used again was free at a time that the log knows. If nothing
-    /// is, the log does not grow: on a full disk every refused request sweeps.
+    /// Free the slots of older data that no power cut brings back. Slots are reused only after a mark, so that a replay
+    /// also finds them free. Without such data there is no mark: on a full disk every refused request sweeps, and must
+    /// not make the log longer.
     pub(super) fn sweep(&mut self) -> io::Result<()> {
         let freed = self.versions.sweep(&Flash(&self.ssd));
         if !freed.is_empty() {
@@ -91,21 +92,21 @@ impl Engine {
         Ok(())
     }
 
-    /// Let the log reserve the space that it needs ahead, of which it has none.
-    pub fn hold_room(&mut self) {
+    /// Let the log reserve space again: a new one has none.
+    pub fn reserve_log_space(&mut self) {
         self.log.iter_mut().for_each(Log::hold_again);
     }
 
-    /// Whether the log can note what the drive does.
+    /// Whether the log has space for the marks of outstanding requests.
     #[must_use]
-    pub fn has_log_room(&self) -> bool {
-        self.log.as_ref().is_none_or(Log::has_room)
+    pub fn has_log_space(&self) -> bool {
+        self.log.as_ref().is_none_or(Log::has_space)
     }
 
     /// Whether the log is to be folded because the disk is full.
     #[must_use]
     pub fn is_log_short(&self) -> bool {
         let log = self.log.as_ref();
-        log.is_some_and(|log| log.is_short() || (self.wants_room && log.is_large()))
+        log.is_some_and(|log| log.is_short() || (self.lacks_space && log.is_large()))
     }
 }
