@@ -71,6 +71,8 @@ impl Core {
         debug_assert!(queue == R_HOST || queue == W_HOST, "queue {queue} is not the host's");
         let head = self.array.units[unit].head(queue);
         let mut entry = QueuedOp { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE };
+        // The place of the write before, which may not start: the same place has no room for the next one either.
+        let mut refused = None;
         for _ in 0..self.array.pick.look_ahead {
             if entry.slot == OpSlot::NONE {
                 return None;
@@ -79,8 +81,15 @@ impl Core {
                 if self.read_may_start(unit, entry.slot) {
                     return Some(entry);
                 }
-            } else if let Some(plane) = self.write_may_start(unit, entry.slot) {
-                return Some(QueuedOp { plane, ..entry });
+            } else {
+                let op = &self.array.ops[entry.slot];
+                let place = (op.plane, self.ftl.space.host_stream(op.stream()));
+                if refused != Some(place) {
+                    if let Some(plane) = self.write_may_start(unit, entry.slot) {
+                        return Some(QueuedOp { plane, ..entry });
+                    }
+                    refused = Some(place);
+                }
             }
             let next = self.array.ops[entry.slot].next;
             entry = QueuedOp { before: entry.slot, slot: next, ..entry };
