@@ -247,9 +247,10 @@ impl Ssd {
             debug_assert_eq!(self.core.ftl.geo.planes_per_unit(), 1, "a unit of several planes");
             return self.core.gc.is_foreground(PoolId(unit as u32));
         }
-        let heads = [R_GC, W_GC].into_iter().filter(|queue| waiting >> queue & 1 == 1);
-        let mut slots = heads.map(|queue| self.core.array.units[unit].head(queue));
-        slots.any(|slot| self.is_urgent(slot))
+        let is_urgent = |queue: usize| {
+            waiting >> queue & 1 == 1 && self.is_urgent(self.core.array.units[unit].head(queue))
+        };
+        is_urgent(R_GC) || is_urgent(W_GC)
     }
 
     /// Whether a collection operation belongs to the foreground, or a checkpoint operation cannot wait.
