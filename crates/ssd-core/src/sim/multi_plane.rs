@@ -26,9 +26,7 @@ impl Core {
         let plane = if queue == W_HOST {
             let stream = self.ftl.space.host_stream(op.stream());
             let fits = |p: PlaneId| {
-                !is_taken(p)
-                    && !self.gc.is_closed(p)
-                    && self.ftl.space.host_may_bind(p, stream)
+                !is_taken(p) && !self.gc.is_closed(p) && self.ftl.space.host_may_bind(p, stream)
             };
             self.ftl.plane_of_unit(op.plane, fits)?
         } else {
