@@ -20,7 +20,8 @@ impl Ftl {
         if fits(plane) {
             return Some(plane);
         }
-        let on_unit = self.plane_of_unit(plane, fits);
+        let others = self.geo.planes_per_unit() > 1;
+        let on_unit = if others { self.plane_of_unit(plane, fits) } else { None };
         on_unit.or_else(|| self.plane_of_another_unit(plane, stream, open))
     }
 
@@ -43,8 +44,8 @@ impl Ftl {
         (0..n).map(|i| PlaneId(start + (plane.0 - start + i) % n)).find(|&p| fits(p))
     }
 
-    /// The first open plane with room on another unit of the pool; `None` if any plane on the unit of `plane`, open or
-    /// not, has room.
+    /// The first open plane with room on another unit of the pool; `None` if a closed plane on the unit of `plane` has
+    /// room. No open one has.
     fn plane_of_another_unit(
         &self,
         plane: PlaneId,
@@ -57,7 +58,7 @@ impl Ftl {
         }
         let (own, may_bind) = (geo.unit_of(plane), |p| self.space.host_may_bind(p, stream));
         let mut own_planes = geo.planes_of_unit(own).map(PlaneId);
-        if own_planes.any(may_bind) {
+        if own_planes.any(|p| !open(p) && may_bind(p)) {
             return None;
         }
         let mut planes = geo.planes_of_pool(geo.pool_of(plane)).map(PlaneId);

@@ -71,6 +71,8 @@ impl Core {
         debug_assert!(queue == R_HOST || queue == W_HOST, "queue {queue} is not the host's");
         let head = self.array.units[unit].head(queue);
         let mut entry = QueuedOp { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE };
+        // The place of the write before, which may not start: the same place has no room for the next one either.
+        let mut refused = None;
         for _ in 0..self.array.pick.look_ahead {
             if entry.slot == OpSlot::NONE {
                 return None;
@@ -79,8 +81,15 @@ impl Core {
                 if self.read_may_start(unit, entry.slot) {
                     return Some(entry);
                 }
-            } else if let Some(plane) = self.write_may_start(unit, entry.slot) {
-                return Some(QueuedOp { plane, ..entry });
+            } else {
+                let op = &self.array.ops[entry.slot];
+                let place = (op.plane, self.ftl.space.host_stream(op.stream()));
+                if refused != Some(place) {
+                    if let Some(plane) = self.write_may_start(unit, entry.slot) {
+                        return Some(QueuedOp { plane, ..entry });
+                    }
+                    refused = Some(place);
+                }
             }
             let next = self.array.ops[entry.slot].next;
             entry = QueuedOp { before: entry.slot, slot: next, ..entry };
@@ -238,9 +247,10 @@ impl Ssd {
             debug_assert_eq!(self.core.ftl.geo.planes_per_unit(), 1, "a unit of several planes");
             return self.core.gc.is_foreground(PoolId(unit as u32));
         }
-        let heads = [R_GC, W_GC].into_iter().filter(|queue| waiting >> queue & 1 == 1);
-        let mut slots = heads.map(|queue| self.core.array.units[unit].head(queue));
-        slots.any(|slot| self.is_urgent(slot))
+        let is_urgent = |queue: usize| {
+            waiting >> queue & 1 == 1 && self.is_urgent(self.core.array.units[unit].head(queue))
+        };
+        is_urgent(R_GC) || is_urgent(W_GC)
     }
 
     /// Whether a collection operation belongs to the foreground, or a checkpoint operation cannot wait.

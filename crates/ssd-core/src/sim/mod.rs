@@ -24,6 +24,7 @@ mod instant;
 mod join;
 mod ledger;
 pub mod logs;
+mod multi_plane;
 mod no_room;
 pub mod power;
 mod raid;

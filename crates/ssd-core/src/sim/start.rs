@@ -2,47 +2,14 @@
 
 use super::array::op::{MovedPage, OpKind, Work, job_cause};
 use super::core::Core;
-use super::dispatch::QueuedOp;
 use super::power::start_metadata;
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::metrics::counters::Cause;
 use crate::sched::order::{R_HOST, W_GC, W_HOST};
-use crate::units::{OpSlot, PlaneId, Ppn, UnitId};
+use crate::units::{OpSlot, PlaneId, Ppn};
 
 impl Core {
-    /// The head of `queue` and a further plane for it, to be programmed together with `companions`.
-    pub(super) fn next_for_multi_plane(
-        &mut self,
-        unit: usize,
-        queue: usize,
-        companions: &[PlaneId],
-    ) -> Option<(OpSlot, PlaneId)> {
-        debug_assert!(!companions.is_empty(), "unit {unit} programs no page yet");
-        debug_assert!(self.array.multi_plane, "unit {unit} programs one page at a time");
-        let slot = self.array.units[unit].head(queue);
-        if slot == OpSlot::NONE || companions.len() >= self.ftl.geo.planes_per_unit() as usize {
-            return None;
-        }
-        let op = &self.array.ops[slot];
-        let plane = if queue == W_HOST {
-            let stream = self.ftl.space.host_stream(op.stream());
-            let fits = |p: PlaneId| {
-                !companions.contains(&p)
-                    && !self.gc.is_closed(p)
-                    && self.ftl.space.host_may_bind(p, stream)
-            };
-            self.ftl.plane_of_unit(op.plane, fits)?
-        } else {
-            let Work::GcWrite(moved) = op.work else { return None };
-            let stream = self.frontier_of_copy::<true>(op.plane, moved);
-            let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
-            planes.find(|p| !companions.contains(p) && self.copy_may_bind(*p, stream))?
-        };
-        self.take(unit, queue, QueuedOp { before: OpSlot::NONE, slot, plane });
-        Some((slot, plane))
-    }
-
     /// The plane on which the copy in `slot` is bound, if its own plane has no page for it.
     #[inline(never)]
     pub(super) fn other_plane_for_copy(&self, slot: OpSlot, stream: u32) -> PlaneId {
@@ -248,11 +215,11 @@ impl Core {
             bus_ns = self.copy_bus_ns(slot);
         }
         if FULL && self.array.multi_plane {
-            let mut planes = vec![plane];
-            while let Some((next_slot, plane)) = self.next_for_multi_plane(unit, W_GC, &planes) {
+            let mut planes = self.bit_of(plane);
+            while let Some((next_slot, plane)) = self.next_for_multi_plane(unit, W_GC, planes) {
                 let moved = *self.array.ops[next_slot].moved();
                 self.bind_copy::<FULL>(next_slot, moved, plane);
-                planes.push(plane);
+                planes |= self.bit_of(plane);
                 array_ns = array_ns.max(self.program_ns::<FULL>(next_slot));
                 bus_ns += self.array.times.gc_program_bus_ns;
                 self.array.units[unit].also.push(&mut self.array.ops, next_slot);
@@ -455,12 +422,12 @@ impl Ssd {
         let mut array_ns = self.core.program_ns::<FULL>(slot);
         let mut bus_ns = self.core.array.times.host_bus_ns;
         if FULL && self.core.array.multi_plane {
-            let mut planes = vec![target];
+            let mut planes = self.core.bit_of(target);
             while let Some((next_slot, plane)) =
-                self.core.next_for_multi_plane(unit, W_HOST, &planes)
+                self.core.next_for_multi_plane(unit, W_HOST, planes)
             {
                 self.bind_host::<FULL, GROUPS>(next_slot, plane);
-                planes.push(plane);
+                planes |= self.core.bit_of(plane);
                 array_ns = array_ns.max(self.core.program_ns::<FULL>(next_slot));
                 bus_ns += self.core.array.times.host_bus_ns;
                 self.core.array.units[unit].also.push(&mut self.core.array.ops, next_slot);
