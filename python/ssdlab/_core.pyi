@@ -671,8 +671,10 @@ class Store:
     def get(
         self,
         key: _Bytes,
-        verify_checksums: bool,
-        fill_cache: bool,
+        default: bytes | None = None,
+        *,
+        verify_checksums: bool | None = None,
+        fill_cache: bool | None = True,
         snapshot: KvSnapshot | None = None,
     ) -> bytes | None: ...
     def put(self, key: _Bytes, value: _Bytes, sync: bool) -> None: ...

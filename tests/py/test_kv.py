@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from inspect import isbuiltin
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,13 @@ def test_read_what_was_written(db: kv.DB) -> None:
     assert db.get(b"a", b"nothing") == b"nothing"
     assert db.get(b"b", verify_checksums=True) == b"2"
     assert list(db) == [(b"b", b"2")]
+
+
+def test_a_lookup_runs_no_python(db: kv.DB) -> None:
+    part, snapshot = db.prefixed_db(b"p"), db.snapshot()
+    db.put(b"pa", b"1")
+    assert [isbuiltin(view.get) for view in (db, part, snapshot)] == [True, True, False]
+    assert (part.get(b"a"), snapshot.get(b"pa", b"none", fill_cache=False)) == (b"1", b"none")
 
 
 def test_batches(db: kv.DB) -> None:

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView};
+use std::convert::Infallible;
 
 #[cold]
 fn wrong(name: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyErr {
@@ -33,6 +34,17 @@ pub(crate) fn bytes_or_none(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<Option<PyBackedBytes>> {
     if value.is_none() { Ok(None) } else { bytes(name, value).map(Some) }
+}
+
+/// An argument whose default is not None.
+pub(crate) struct Given<'py>(pub(crate) Option<Bound<'py, PyAny>>);
+
+impl<'py> FromPyObject<'_, 'py> for Given<'py> {
+    type Error = Infallible;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> Result<Given<'py>, Infallible> {
+        Ok(Given(Some(value.to_owned())))
+    }
 }
 
 /// True or False; None is False.
