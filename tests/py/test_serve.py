@@ -321,7 +321,8 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
         ([*UNIX, "--state", "file"], ["--state file", "give a folder"]),
         ([*UNIX, "--set", "run.mode=functional"], ["run.mode"]),
         ([*UNIX, "--set", 'power.cut={ every = "1 s" }'], ["power.cut"]),
-        ([*UNIX, "--state", "d", "--set", "wear.endurance=10"], ["wear.endurance"]),
+        ([*UNIX, "--state", "d", "--set", "wear.endurance=10"], ["--state", "wear.endurance"]),
+        ([*UNIX, "--state", "d", "--set", "raid.group=2"], ["--state", "raid.group"]),
         (["--nbd", "unix:file", "--state", "a/b"], ["file", "in use"]),
     ],
 )
@@ -340,7 +341,7 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
     options = [*UNIX, "--state", "a/b", "--record", "missing/record"]
     done = ssdlab_command("serve", "tiny.toml", *options, cwd=tmp_path)
     assert done.returncode != 0
-    assert "missing/record" in done.stderr
+    assert "--record missing/record" in done.stderr
     nothing_left(tmp_path, "tiny.toml")
 
 

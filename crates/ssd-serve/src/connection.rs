@@ -18,6 +18,19 @@ pub const MOST_BYTES: u64 = 64 << 20;
 /// The largest number of extents in a reply.
 const MOST_EXTENTS: usize = 4096;
 
+/// The largest number of pages that a reply describes: clients ask for the rest, and meanwhile others are served.
+const MOST_PAGES: u64 = 16_384;
+
+/// What became of the input of a client.
+pub enum Next {
+    /// It has no complete request, or none may begin.
+    None,
+    /// A request was answered without the drive, or the client disconnects.
+    Answered,
+    /// A request was submitted to the drive: its requests to the machine, and how to answer it.
+    Submitted(Numbers, Ticket),
+}
+
 /// How to answer an outstanding request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket {
@@ -124,8 +137,7 @@ impl Connection {
         self.input.extend(&bytes[skipped..]);
     }
 
-    /// Submit the next request of the input to the drive, at time `at` or as soon as possible after that. Returns its
-    /// requests to the machine, and how to answer it. `None` if there is no complete request, or none may begin.
+    /// Take the next request of the input, and submit it to the drive at time `at` or as soon as possible after that.
     ///
     /// # Errors
     /// The client violates the protocol.
@@ -134,7 +146,7 @@ impl Connection {
         export: &Export,
         engine: &mut Engine,
         at: u64,
-    ) -> Result<Option<(Numbers, Ticket)>, ProtocolError> {
+    ) -> Result<Next, ProtocolError> {
         if self.chosen.is_none() && !self.leaves {
             let mut handshake = Handshake::new(export, &mut self.handshake);
             let (consumed, status) = handshake.feed(&self.input[self.used..], &mut self.output)?;
@@ -145,31 +157,27 @@ impl Connection {
                 HandshakeStatus::Done(chosen) => self.chosen = Some(chosen),
             }
         }
-        while let Some(chosen) = self.chosen.filter(|_| self.may_begin()) {
-            let request = parse(&self.input[self.used..])?;
-            self.starved = request.is_none();
-            let Some(request) = request else { break };
-            let data = self.used + REQUEST_BYTES;
-            if request.data_follows() > MAX_DATA {
-                let available = (self.input.len() - data).min(request.length as usize);
-                self.skip = u64::from(request.length) - available as u64;
-                self.used = data + available;
-                let message = "a request has at most 32 MiB of data";
-                chosen.replies.failed(&mut self.output, request.cookie, Errno::Invalid, message);
-                continue;
-            }
-            let end = data + request.data_follows() as usize;
-            self.starved = self.input.len() < end;
-            if self.starved {
-                break;
-            }
-            self.used = end;
-            let begun = self.begin(&request, chosen, (data, end), (engine, at));
-            if begun.is_some() {
-                return Ok(begun);
-            }
+        let Some(chosen) = self.chosen.filter(|_| self.may_begin()) else { return Ok(Next::None) };
+        let request = parse(&self.input[self.used..])?;
+        self.starved = request.is_none();
+        let Some(request) = request else { return Ok(Next::None) };
+        let data = self.used + REQUEST_BYTES;
+        if request.data_follows() > MAX_DATA {
+            let available = (self.input.len() - data).min(request.length as usize);
+            self.skip = u64::from(request.length) - available as u64;
+            self.used = data + available;
+            let message = "a request has at most 32 MiB of data";
+            chosen.replies.failed(&mut self.output, request.cookie, Errno::Invalid, message);
+            return Ok(Next::Answered);
         }
-        Ok(None)
+        let end = data + request.data_follows() as usize;
+        self.starved = self.input.len() < end;
+        if self.starved {
+            return Ok(Next::None);
+        }
+        self.used = end;
+        let begun = self.begin(&request, chosen, (data, end), (engine, at));
+        Ok(begun.map_or(Next::Answered, |(numbers, ticket)| Next::Submitted(numbers, ticket)))
     }
 
     /// Submit `request`, whose data are `from..to` of the input. Answers it at once if there is nothing to wait for.
@@ -302,9 +310,11 @@ fn check(
     }
 }
 
-/// The extents from `offset` on, as bytes and status: at most `most`, which cover at most `length` bytes.
+/// The extents from `offset` on, as bytes and status: at most `most`, which cover at most `length` bytes and
+/// [`MOST_PAGES`].
 fn extents(engine: &Engine, offset: u64, length: u32, most: usize) -> Vec<(u32, u32)> {
-    let (page, end) = (engine.page_bytes(), offset + u64::from(length));
+    let page = engine.page_bytes();
+    let end = (offset + u64::from(length)).min(offset + MOST_PAGES * page);
     let mut extents: Vec<(u32, u32)> = Vec::new();
     let mut at = offset;
     while at < end {

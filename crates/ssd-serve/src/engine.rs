@@ -195,7 +195,7 @@ impl Engine {
         Space {
             drive_bytes: self.bytes(),
             mapped_bytes: self.ssd.core.ftl.owners.mapped() * self.page_bytes(),
-            stored_bytes: self.slots.used() * self.page_bytes(),
+            stored_bytes: self.slots.allocated() * self.page_bytes(),
             log_bytes: self.log_bytes(),
         }
     }
@@ -327,6 +327,9 @@ impl Engine {
         assert!(length > 0 && offset + length <= self.bytes(), "beyond the drive");
         let (first, mut count) = (self.ssd.submitted(), 0);
         for (sector, sectors) in parts(offset, length) {
+            if op == Op::Trim {
+                self.sweep_if_due()?;
+            }
             self.submit(at, &Request::new(op, sector, sectors), Vec::new())?;
             count += 1;
         }
@@ -448,8 +451,8 @@ impl Engine {
                 let end = (request.sector + u64::from(request.sectors)) / per_page;
                 let (until, pages) = (self.sequence + 1, first..end as u32);
                 let replace = |lpn| self.versions.replace(lpn, NONE, until, Some(id));
-                let freed = pages.filter_map(replace).collect();
-                self.slots.give_back(freed, &mut self.disk);
+                let freed: Vec<u32> = pages.filter_map(replace).collect();
+                freed.into_iter().for_each(|slot| self.slots.free(slot));
             }
             _ => {}
         }

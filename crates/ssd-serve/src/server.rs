@@ -1,6 +1,6 @@
 //! The server: a thread that waits for the sockets of clients and for the next event of the drive.
 
-use crate::connection::{Connection, Ticket};
+use crate::connection::{Connection, Next, Ticket};
 use crate::engine::{Engine, Numbers};
 use crate::listener::{Listener, Socket};
 use crate::nbd::handshake::Export;
@@ -176,6 +176,7 @@ impl Server {
             if last_tick.is_none_or(|last| now.saturating_sub(last) >= TICK) {
                 (last_tick, self.served.time) = (Some(now), now);
                 self.disconnect_silent();
+                self.engine.release_space();
                 self.served.rate.sample(now, self.served.replies);
                 self.rescale();
                 self.served.scale = self.pace.scale();
@@ -267,8 +268,9 @@ impl Server {
         let (mut gone, mut left) = (Vec::new(), false);
         for (&client, Client { connection, came, .. }) in &mut self.clients {
             match connection.next(&self.export, &mut self.engine, self.pace.now()) {
-                Ok(None) => {}
-                Ok(Some((Numbers { first, count }, ticket))) => {
+                Ok(Next::None) => {}
+                Ok(Next::Answered) => left = true,
+                Ok(Next::Submitted(Numbers { first, count }, ticket)) => {
                     let waited = (self.pace.elapsed() - *came).as_nanos() as u64;
                     let end = first + count;
                     let pending = Pending { client, ticket, waited, end, left: count };

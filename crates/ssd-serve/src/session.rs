@@ -253,7 +253,7 @@ fn record(folder: &Path, snapshot: &DeviceSnapshot) -> Result<Box<dyn TraceWrite
             "--record {}: the folder exists: give a new name",
             folder.display()
         )),
-        _ => StateError::File(format!("{}: {error}", folder.display())),
+        _ => StateError::File(format!("--record {}: {error}", folder.display())),
     };
     std::fs::create_dir(folder).map_err(failed)?;
     begin_recording(folder, snapshot).inspect_err(|_| {

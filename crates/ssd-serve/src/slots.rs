@@ -1,6 +1,6 @@
 //! The data of pages: a sparse file of slots, one page each.
 
-use crate::disk::{Disk, Range, punch};
+use crate::disk::{Disk, Range};
 use crate::table::SlotTable;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
@@ -15,6 +15,9 @@ pub const NONE: u32 = u32::MAX;
 /// If fewer slots are ready, this many more are prepared.
 const STOCK: usize = 256;
 
+/// Ready slots beyond these are released when the disk has nothing else to do.
+const MOST_READY: usize = 4 * STOCK;
+
 /// A file of slots. A ready slot has space on the disk, so that writing to it cannot fail for lack of space.
 pub struct Slots {
     file: Arc<File>,
@@ -23,6 +26,8 @@ pub struct Slots {
     ready: BTreeSet<u32>,
     /// Unused slots without space on the disk.
     holes: BTreeSet<u32>,
+    /// Those of `holes` that may still have space from an earlier use.
+    unreleased: BTreeSet<u32>,
     /// Number of slots in the file.
     end: u32,
     /// Slots for which the disk is reserving space.
@@ -49,6 +54,7 @@ impl Slots {
             page_bytes,
             ready: BTreeSet::new(),
             holes: BTreeSet::new(),
+            unreleased: BTreeSet::new(),
             end: 0,
             coming: Vec::new(),
             is_full: false,
@@ -57,7 +63,7 @@ impl Slots {
         })
     }
 
-    /// Keep the slots in `table` in use, and release all others.
+    /// Keep the slots in `table` in use. [`Slots::release_some`] releases the space of the others.
     ///
     /// # Errors
     /// The disk fails.
@@ -72,14 +78,33 @@ impl Slots {
         self.holes = (0..self.end).filter(|&slot| !is_used[slot as usize]).collect();
         (self.ready, self.coming, self.is_full) = (BTreeSet::new(), Vec::new(), false);
         (self.waiting, self.positions) = (BTreeMap::new(), VecDeque::new());
-        self.runs(self.holes.iter().copied()).into_iter().try_for_each(|run| punch(&self.file, run))
+        self.unreleased.clone_from(&self.holes);
+        Ok(())
     }
 
-    /// Number of slots in use, including those whose data have not been released yet.
+    /// Number of slots that have space on the disk, whether they are in use or not.
     #[must_use]
-    pub fn used(&self) -> u64 {
-        let free = self.ready.len() + self.holes.len() + self.coming.len();
-        u64::from(self.end) - free as u64
+    pub fn allocated(&self) -> u64 {
+        let released = self.holes.len() - self.unreleased.len();
+        u64::from(self.end) - released as u64
+    }
+
+    /// If the disk has nothing to do, let it release the space of some neighbouring slots that are not needed. Returns
+    /// whether there were any. A file system may take milliseconds for each hole, during which the next write waits.
+    pub fn release_some(&mut self, disk: &mut Disk) -> bool {
+        if disk.done() < disk.position() {
+            return false;
+        }
+        let mut slots = take_last_run(&mut self.unreleased, usize::MAX);
+        if slots.is_empty() {
+            let surplus = self.ready.len().saturating_sub(MOST_READY);
+            slots = take_last_run(&mut self.ready, surplus);
+            self.holes.extend(slots.clone());
+            self.is_full &= slots.is_empty();
+        }
+        let runs = self.runs(slots);
+        runs.iter().for_each(|&run| disk.punch(&self.file, run));
+        !runs.is_empty()
     }
 
     fn range(&self, slot: u32) -> Range {
@@ -151,6 +176,7 @@ impl Slots {
     /// Let the disk reserve space for at most `count` slots.
     fn make_ready(&mut self, count: usize, disk: &mut Disk) {
         while let Some(slot) = self.holes.pop_first() {
+            self.unreleased.remove(&slot);
             self.coming.push(slot);
             if self.coming.len() == count {
                 break;
@@ -227,4 +253,15 @@ impl Slots {
         self.is_full = true;
         disk.settle()
     }
+}
+
+/// Remove the last slot of a set and the slots before it without a gap, at most this many. Returns them in ascending
+/// order.
+fn take_last_run(slots: &mut BTreeSet<u32>, most: usize) -> std::ops::Range<u32> {
+    let end = if most > 0 { slots.last().map_or(0, |&last| last + 1) } else { 0 };
+    let mut first = end;
+    while first > 0 && ((end - first) as usize) < most && slots.remove(&(first - 1)) {
+        first -= 1;
+    }
+    first..end
 }

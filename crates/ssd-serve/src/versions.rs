@@ -5,7 +5,7 @@
 
 use crate::slots::NONE;
 use crate::table::SlotTable;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Data of a page that were replaced by newer ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ struct OldVersion {
     slot: u32,
     /// The first admission number of newer data.
     until: u64,
-    /// The number of the TRIM that replaced them, if it is not yet acknowledged.
+    /// The number of the TRIM that replaced them.
     trim: Option<u64>,
 }
 
@@ -32,6 +32,8 @@ pub struct Versions {
     newest: SlotTable,
     /// Older data in the order in which they were replaced; `None` if power is never cut.
     older: Option<Vec<OldVersion>>,
+    /// The numbers of the TRIMs that have replaced older data and are not acknowledged.
+    trims: BTreeSet<u64>,
     /// The number of older versions at which the next sweep is due.
     sweep_at: usize,
 }
@@ -43,7 +45,8 @@ impl Versions {
     /// Begin with the newest data in `newest`. `cuts`: whether power may be cut.
     #[must_use]
     pub fn new(newest: SlotTable, cuts: bool) -> Versions {
-        Versions { newest, older: cuts.then(Vec::new), sweep_at: SWEEP_FROM }
+        let older = cuts.then(Vec::new);
+        Versions { newest, older, trims: BTreeSet::new(), sweep_at: SWEEP_FROM }
     }
 
     /// The slot of the newest data of `lpn`.
@@ -67,6 +70,7 @@ impl Versions {
     /// Forget all older data, because the newest are durable.
     pub fn forget_older(&mut self) {
         self.older.iter_mut().for_each(Vec::clear);
+        self.trims.clear();
         self.sweep_at = SWEEP_FROM;
     }
 
@@ -79,6 +83,7 @@ impl Versions {
             Some(_) if before == NONE && slot == NONE => None,
             Some(older) => {
                 older.push(OldVersion { lpn, slot: before, until, trim });
+                self.trims.extend(trim);
                 None
             }
             None => Some(before).filter(|&before| before != NONE),
@@ -87,8 +92,7 @@ impl Versions {
 
     /// Note that the TRIM with this number is acknowledged: no power cut brings back the data that it replaced.
     pub fn trim_done(&mut self, trim: u64) {
-        let Some(older) = &mut self.older else { return };
-        older.iter_mut().filter(|o| o.trim == Some(trim)).for_each(|o| o.trim = None);
+        self.trims.remove(&trim);
     }
 
     /// Whether [`Versions::sweep`] is due.
@@ -115,7 +119,8 @@ impl Versions {
         older.retain(|o| {
             let from = since.insert(o.lpn, o.until).unwrap_or(0);
             let comes_back = |&number: &u64| from <= number && number < o.until;
-            let stays = o.trim.is_some() || possible[&o.lpn].iter().any(comes_back);
+            let is_outstanding = o.trim.is_some_and(|trim| self.trims.contains(&trim));
+            let stays = is_outstanding || possible[&o.lpn].iter().any(comes_back);
             if !stays && o.slot != NONE {
                 freed.push(o.slot);
             }
@@ -128,6 +133,7 @@ impl Versions {
     /// Make the data on flash after a power cut the newest ones. Returns the number of pages that have lost newer data.
     pub fn recover(&mut self, survivors: &dyn Survivors) -> u64 {
         let older = self.older.replace(Vec::new()).expect("a drive whose power is cut");
+        self.trims.clear();
         let mut chains: BTreeMap<u32, Vec<OldVersion>> = BTreeMap::new();
         older.into_iter().for_each(|o| chains.entry(o.lpn).or_default().push(o));
         let mut lost = 0;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -148,10 +149,11 @@ def serve(
     if record is not None and record.exists():
         raise ConfigError([f"--record {record}: the folder exists: give a new name"])
     values = set_values(sets)
-    if state is not None:
+    resolved = ssdlab.load_config(config, set=values, seed=seed)
+    if state is not None and not _excludes_cuts(resolved.values):
         # A kill is a power cut, for which the drive has to be prepared.
         values = {"power.cut": "on-request"} | values
-    resolved = ssdlab.load_config(config, set=values, seed=seed)
+        resolved = ssdlab.load_config(config, set=values, seed=seed)
 
     def ready(info: dict[str, Any]) -> None:
         if not quiet:
@@ -327,6 +329,11 @@ def _text(summary: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n\n" + _core.summary(json.dumps(summary["report"]))
 
 
+def _excludes_cuts(values: Mapping[str, Any]) -> bool:
+    """Whether the model has no power cuts for such a drive. The server then says so."""
+    return bool(values.get("raid", {}).get("group") or values.get("wear", {}).get("endurance"))
+
+
 def _slowest(slowest: list[dict[str, Any]]) -> list[str]:
     """The slowest requests and the parts of their latencies."""
     lines = []
@@ -335,5 +342,6 @@ def _slowest(slowest: list[dict[str, Any]]) -> list[str]:
         description = (
             f"{request['op']} of {size(512 * request['sectors'])}, request {request['id']:,}"
         )
-        lines.append(f"slow: {duration(request['latency_ns'])}, {description}: {', '.join(parts)}")
+        latency = f"slow: {duration(request['latency_ns'])}, {description}"
+        lines.append(f"{latency}: {', '.join(parts)}" if parts else latency)
     return lines

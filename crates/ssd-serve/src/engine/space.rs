@@ -92,6 +92,11 @@ impl Engine {
         Ok(())
     }
 
+    /// Release the space of some free slots, if the disk has nothing else to do.
+    pub fn release_space(&mut self) {
+        self.slots.release_some(&mut self.disk);
+    }
+
     /// Let the log reserve space again: a new one has none.
     pub fn reserve_log_space(&mut self) {
         self.log.iter_mut().for_each(Log::hold_again);

@@ -92,6 +92,11 @@ fn data_are_there_before_they_are_on_the_disk_and_after() {
         table.replace(lpn, slot);
     }
     slots.keep_only(&table, &disk).expect("the disk works");
+    assert!(slots.allocated() > known.len() as u64, "nothing is left to release");
+    while slots.release_some(&mut disk) {
+        disk.settle().expect("the disk works");
+    }
+    assert_eq!(slots.allocated(), known.len() as u64);
     for (&slot, &byte) in &known {
         let mut page = [1; 4096];
         slots.read(slot, 0, &mut page).expect("the disk works");
@@ -100,6 +105,29 @@ fn data_are_there_before_they_are_on_the_disk_and_after() {
     let room = std::fs::metadata(&path).expect("the file").blocks() * 512;
     // And the space that the file system needs for many extents.
     assert!(room < 4096 * (known.len() as u64 + 16), "others take room: {room} bytes");
+}
+
+#[test]
+fn freed_slots_are_used_again_or_released_later() {
+    let (folder, mut disk) = (Temporary::new(), Disk::start().expect("a disk"));
+    let mut slots = Slots::open(&folder.0.join("pages"), 4096).expect("a file");
+    let all: Vec<u32> =
+        (0..3000).map(|_| slots.add(&[7; 4096], &mut disk).expect("room")).collect();
+    disk.settle().expect("the disk works");
+    let position = disk.position();
+    all.iter().for_each(|&slot| slots.free(slot));
+    assert_eq!(disk.position(), position, "a free slot costs the disk work at once");
+    assert_eq!(slots.add(&[8; 4096], &mut disk).expect("room"), 0);
+    let before = slots.allocated();
+    disk.settle().expect("the disk works");
+    let mut calls = 0;
+    while slots.release_some(&mut disk) {
+        disk.settle().expect("the disk works");
+        calls += 1;
+    }
+    // Neighbours take one call, and enough for the next writes stay.
+    assert_eq!(calls, 1);
+    assert_eq!((before > 3000, slots.allocated()), (true, 1 + 1024));
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) fn option(number: u32, data: &[u8]) -> Vec<u8> {
 }
 
 /// A name with its length.
-fn named(name: &str) -> Vec<u8> {
+pub(crate) fn named(name: &str) -> Vec<u8> {
     [&(name.len() as u32).to_be_bytes(), name.as_bytes()].concat()
 }
 

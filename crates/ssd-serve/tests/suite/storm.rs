@@ -1,12 +1,12 @@
 //! Random clients: handshakes, requests and garbage, in pieces of any size.
 
-use crate::nbd::option;
+use crate::nbd::{named, option};
 use crate::resident::resident_bytes;
 use crate::rig::{Temporary, config, export};
 use ssd_core::host::device::Device as _;
 use ssd_core::rng::Stream;
 use ssd_run::Unattended;
-use ssd_serve::connection::{Connection, Ticket};
+use ssd_serve::connection::{Connection, Next, Ticket};
 use ssd_serve::engine::Engine;
 use ssd_serve::nbd::MAX_DATA;
 use ssd_serve::nbd::handshake::Export;
@@ -145,12 +145,13 @@ impl Session<'_> {
             let at = self.engine.ssd().now().0 + random.below(1000);
             match self.connection.next(self.export, self.engine, at) {
                 Err(_) => return false,
-                Ok(Some((numbers, ticket))) => {
+                Ok(Next::Answered) => {}
+                Ok(Next::Submitted(numbers, ticket)) => {
                     let (first, left) = (numbers.first, numbers.count);
                     self.pending.push(Pending { first, end: first + left, left, ticket });
                 }
-                Ok(None) if self.connection.wants_input() || self.pending.is_empty() => break,
-                Ok(None) => self.step(),
+                Ok(Next::None) if self.connection.wants_input() || self.pending.is_empty() => break,
+                Ok(Next::None) => self.step(),
             }
             self.take_output();
         }
@@ -221,6 +222,40 @@ fn storm(requests: u64, seed: u64) {
             assert!(cookies.iter().eq(script.requests.keys()), "each request has one answer");
         }
     }
+}
+
+#[test]
+fn the_drive_is_described_in_parts_so_that_others_are_served_meanwhile() {
+    let config =
+        config(&[("device.blocks_per_plane", "1024"), ("device.user_capacity", "100 MiB")]);
+    let folder = Temporary::new();
+    let snapshot = new_drive(&config, &mut Unattended).expect("a drive");
+    let mut engine = without_state(&config, &snapshot, &folder.0).expect("a drive");
+    let export = export(engine.bytes());
+    let mut connection = Connection::default();
+    let context = [&named("")[..], &1u32.to_be_bytes(), &named("base:allocation")].concat();
+    let go = [&named("tiny")[..], &[0, 0]].concat();
+    let options = [option(8, &[]), option(10, &context), option(7, &go)].concat();
+    connection.receive(&[&1u32.to_be_bytes()[..], &options].concat());
+    let request = |connection: &mut Connection, engine: &mut Engine| {
+        connection.next(&export, engine, 0).expect("a sound client")
+    };
+    assert!(matches!(request(&mut connection, &mut engine), Next::None));
+    let greeting = connection.output().len();
+    for cookie in 0..3u64 {
+        let head =
+            [&0x2560_9513_u32.to_be_bytes()[..], &[0, 0, 0, 7], &cookie.to_be_bytes()].concat();
+        connection.receive(&[&head[..], &[0; 8], &(100u32 << 20).to_be_bytes()].concat());
+    }
+    for _ in 0..3 {
+        assert!(matches!(request(&mut connection, &mut engine), Next::Answered));
+    }
+    assert!(matches!(request(&mut connection, &mut engine), Next::None));
+    // Each reply ends with one extent, whose length and status are the last 8 bytes.
+    let replies = connection.output()[greeting..].to_vec();
+    assert_eq!(replies.len() % 3, 0);
+    let extent = &replies[replies.len() / 3 - 8..replies.len() / 3];
+    assert_eq!(extent, [&(64u32 << 20).to_be_bytes()[..], &3u32.to_be_bytes()].concat());
 }
 
 #[test]
