@@ -2,7 +2,7 @@
 
 A notebook is a source file for Sphinx as a Markdown page is one. Its cells are run in order by one
 kernel, beside a link to the recorded traces, so that nothing is left in the checkout. A cell that
-raises is an error of the build.
+raises or writes to standard error is an error of the build.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ def outputs(messages: list[Message]) -> Iterator[str]:
         kind, content = message["msg_type"], message["content"]
         if kind == "error":
             raise ExtensionError(f"a notebook failed: {content['ename']}: {content['evalue']}")
+        if kind == "stream" and content["name"] == "stderr":
+            raise ExtensionError(f"a notebook warns: {content['text']}")
         if kind == "stream":
             shown.append((None, _fence("text", content["text"])))
         elif kind in ("display_data", "execute_result"):

@@ -140,6 +140,8 @@ def wrong(value: Any, *, far: bool) -> object:  # noqa: ANN401 - any JSON
 
 def noticed(folder: Path, whole: dict[str, Any], paths: list[str], *, far: bool) -> set[str]:
     """Make these numbers wrong, all at once; which of them the checker names."""
+    if not paths:
+        return set()
     report = copy.deepcopy(whole)
     known = dict(values_in(whole))
     for path in paths:

@@ -67,6 +67,12 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def long_rows() -> list[dict[str, Any]]:
+    """The rows of the long sweep, made on threads."""
+    return swept(set=LONG, seeds=3).rows
+
+
 def test_a_sweep_on_a_cluster_is_the_one_on_threads(two: Dask) -> None:
     assert swept(seeds=3, on=two.address).rows == swept(seeds=3).rows
 
@@ -242,7 +248,9 @@ def test_a_run_moves_from_a_worker_with_a_full_disk(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- what dies
 
 
-def test_runs_of_a_killed_worker_are_made_elsewhere(tmp_path: Path) -> None:
+def test_runs_of_a_killed_worker_are_made_elsewhere(
+    tmp_path: Path, long_rows: list[dict[str, Any]]
+) -> None:
     out = tmp_path / "sweep"
     with dask(tmp_path) as made:
         first = made.work()
@@ -253,7 +261,7 @@ def test_runs_of_a_killed_worker_are_made_elsewhere(tmp_path: Path) -> None:
         done = swept(set=LONG, seeds=3, on=made.address, out=out)
         killer.join()
         assert first.wait(HANG_S) == -signal.SIGKILL
-    assert done.rows == swept(set=LONG, seeds=3).rows
+    assert done.rows == long_rows
     lines = (out / "outcomes.jsonl").read_text().splitlines()
     assert len(lines) == len(done.outcomes) == 18
 
@@ -315,7 +323,9 @@ def test_a_run_that_kills_workers_fails_with_the_reason(tmp_path: Path) -> None:
     assert len(done.reports) == 2
 
 
-def test_a_scheduler_that_is_started_again_gets_the_runs_again(tmp_path: Path) -> None:
+def test_a_scheduler_that_is_started_again_gets_the_runs_again(
+    tmp_path: Path, long_rows: list[dict[str, Any]]
+) -> None:
     out = tmp_path / "sweep"
     with dask(tmp_path) as made:
         made.work()
@@ -332,12 +342,12 @@ def test_a_scheduler_that_is_started_again_gets_the_runs_again(tmp_path: Path) -
         thread.start()
         done = swept(set=LONG, seeds=3, on=made.address, out=out)
         thread.join()
-    assert done.rows == swept(set=LONG, seeds=3).rows
+    assert done.rows == long_rows
     assert len((out / "outcomes.jsonl").read_text().splitlines()) == 18
 
 
 def test_a_scheduler_that_stays_away_ends_the_sweep_and_keeps_what_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_rows: list[dict[str, Any]]
 ) -> None:
     monkeypatch.setattr(connection, "RECONNECT_S", 1)
     out = tmp_path / "sweep"
@@ -352,7 +362,7 @@ def test_a_scheduler_that_stays_away_ends_the_sweep_and_keeps_what_is_done(
     kept = Sweep.read(out)
     assert 0 < len(kept.outcomes) < 18
     assert not kept.failures
-    assert swept(set=LONG, seeds=3, out=out).rows == swept(set=LONG, seeds=3).rows
+    assert swept(set=LONG, seeds=3, out=out).rows == long_rows
 
 
 # ---------------------------------------------------------------- Ctrl-C

@@ -136,7 +136,8 @@ def test_a_trace_that_writes_more_than_a_trial_can_names_the_part_that_it_takes(
     name: str, folder: Path
 ) -> None:
     part = "--set workload.until=1024.000s"
-    for verb in (("try",), ("plan", "--waf", "2")):
+    # Both verbs read the trace in the same way, which takes long for the larger one.
+    for verb in (("try",), ("plan", "--waf", "2"))[: 1 if name == "larger" else 2]:
         done = ssdlab_command(*verb, f"{name}.csv", "--out", "l", cwd=folder)
         told = f"{name}.csv: the first 1,025 requests write more than 268,435,456 pages of 4 KiB"
         refused(done, 2, told, "(1 TiB)", f"use a part of it, such as {part}")

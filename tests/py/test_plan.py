@@ -336,7 +336,7 @@ WRONG = [
     (["--waf", "2", "--capacity", "big"], "", "--capacity big: expected a size with its unit"),
     (["--waf", "2", "--capacity", "960g"], "", "1.92TB; did you mean 960GB or 960GiB?"),
     (["--waf", "2", "--capacity", "0T"], "", "expected a size with its unit, such as 1.92TB\n"),
-    (["--waf", "2", "--capacity", "10MB"], "", "--capacity 10MB: the trace touches 234 MiB"),
+    (["--waf", "2", "--capacity", "10MB"], "", "--capacity 10MB: the trace touches 176 MiB"),
     (["--waf", "2", "--capacity", "1GB"], "", "--capacity 1GB: the drive cannot have this size"),
     (["--waf", "2", "--capacity", "1GB"], "", "expected a larger one, such as "),
     (["--waf", "2", "--capacity", "9PB"], "", "expected a smaller one, such as "),

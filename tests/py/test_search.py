@@ -680,8 +680,8 @@ def test_a_trace_is_shortened_by_its_time(traces: list[Path]) -> None:
 
 
 def test_the_command_says_what_it_found(tmp_path: Path) -> None:
-    few = load_config("greedy-8ch", set={**FEW, "run.name": "a"})
-    (tmp_path / "a.toml").write_text(few.file_text())
+    config = load_config("greedy-8ch", set={**FEW, "run.name": "a"})
+    (tmp_path / "a.toml").write_text(config.file_text())
     words = ["search", "a.toml", "--space", "gc.victim=greedy,fifo", "--space"]
     words += ["gc.trigger.soft=1:6 if gc.victim=fifo", "--minimize", "waf"]
     made = ssdlab_command(*words, "--subject-to", "waf < 1.5 * greedy", cwd=tmp_path)
@@ -690,7 +690,8 @@ def test_the_command_says_what_it_found(tmp_path: Path) -> None:
     assert "results in runs/a-search" in made.stderr
     again = ssdlab_command(*words, "--subject-to", "waf < 1.5 * greedy", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["size"] is None
-    none = ssdlab_command(*words, "--subject-to", "waf < 1.0", "--out", "b", cwd=tmp_path)
+    few = ["--subject-to", "waf < 1.0", "--trials", "6", "--out", "b"]
+    none = ssdlab_command(*words, *few, cwd=tmp_path)
     assert none.returncode == 2
     assert "error: no point meets waf < 1.0: the nearest, " in none.stderr
     refused(ssdlab_command(*words[:4], "--minimize", "waff", cwd=tmp_path), 2, "did you mean waf?")

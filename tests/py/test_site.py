@@ -1,19 +1,20 @@
 """The site is built without a warning, needs no network, and fits wide and narrow windows."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from running import HANG_S, ROOT, made_once
+import browser
+from browser import Page
+from running import ROOT, made_once
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="its tools need Python 3.11")
+in_a_browser = pytest.mark.skipif(browser.BROWSER is None, reason="needs Chromium")
 LOADS = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*(?:src|href)=["'](?:https?:)?//[^>]*>""")
 
 
@@ -54,64 +55,38 @@ def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
     assert not found
 
 
-WIDE = """<script>addEventListener("load", () => {
-  const page = document.documentElement;
-  document.body.dataset.wide = String(page.scrollWidth - page.clientWidth);
-});</script></body>"""
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A browser for all pages that are looked at."""
+    with browser.page(tmp_path_factory.mktemp("profile")) as page:
+        yield page
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@in_a_browser
 @pytest.mark.parametrize("width", [1400, 1100, 500])
-@pytest.mark.parametrize("page", ["index", "docs/reference/python", "docs/reference/config"])
-def test_it_fits_the_window(site: Path, page: str, width: int, tmp_path: Path) -> None:
-    assert BROWSER is not None
-    file = site / f"{page}.html"
-    probe = file.with_name(f"probe-{width}-{file.name}")
-    probe.write_text(file.read_text("utf-8").replace("</body>", WIDE), encoding="utf-8")
-    sandbox = ["--no-sandbox"] if os.getuid() == 0 else []
-    done = subprocess.run(
-        [
-            *(BROWSER, "--headless=new", "--disable-gpu", *sandbox, f"--window-size={width},900"),
-            *(f"--user-data-dir={tmp_path}", "--virtual-time-budget=2000", "--dump-dom"),
-            probe.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
-    found = re.search(r'data-wide="(-?\d+)"', done.stdout)
-    assert found
-    assert int(found[1]) <= 0
+@pytest.mark.parametrize("name", ["index", "docs/reference/python", "docs/reference/config"])
+def test_it_fits_the_window(site: Path, name: str, width: int, page: Page) -> None:
+    page.opened(site / f"{name}.html", width)
+    root = "document.documentElement"
+    assert page.run(f"{root}.clientWidth") > 0.9 * width
+    assert page.run(f"{root}.scrollWidth - {root}.clientWidth") <= 0
 
 
-def _listed(site: Path, query: str, home: Path) -> str:
+def _listed(site: Path, query: str, page: Page) -> str:
     """What the search of the site lists, opened as a file."""
-    assert BROWSER is not None
-    sandbox = ["--no-sandbox"] if os.getuid() == 0 else []
-    done = subprocess.run(
-        [
-            *(BROWSER, "--headless=new", "--disable-gpu", *sandbox, "--disable-sync"),
-            *("--disable-background-networking", f"--user-data-dir={home}"),
-            *("--virtual-time-budget=8000", "--dump-dom"),
-            f"{(site / 'search.html').as_uri()}?q={quote(query)}",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
-    return done.stdout.partition(' class="search">')[2]
+    page.opened(f"{(site / 'search.html').as_uri()}?q={quote(query)}")
+    page.until("document.querySelector('#search-results h2')?.innerText === 'Search Results'")
+    return str(page.run("document.querySelector('#search-results ul.search').outerHTML"))
 
 
-def _found(site: Path, query: str, home: Path) -> list[str]:
+def _found(site: Path, query: str, page: Page) -> list[str]:
     """Pages that the search lists, best first."""
-    results = _listed(site, query, home)
+    results = _listed(site, query, page)
     links = re.findall(r'<li class="kind-\w+"><a href="([^"?#]+)\.html', results)
     return list(dict.fromkeys(links))
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@in_a_browser
 @pytest.mark.parametrize(
     ("query", "first"),
     [
@@ -128,13 +103,13 @@ def _found(site: Path, query: str, home: Path) -> list[str]:
     ],
 )
 def test_search_finds_usual_names_in_files(
-    site: Path, query: str, first: set[str], tmp_path: Path
+    site: Path, query: str, first: set[str], page: Page
 ) -> None:
-    found = _found(site, query, tmp_path)
+    found = _found(site, query, page)
     assert set(found[: len(first)]) == first, found[:5]
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@in_a_browser
 @pytest.mark.parametrize(
     ("query", "name", "where"),
     [
@@ -143,9 +118,9 @@ def test_search_finds_usual_names_in_files(
     ],
 )
 def test_a_place_within_a_page_is_found_by_its_name(
-    site: Path, query: str, name: str, where: str, tmp_path: Path
+    site: Path, query: str, name: str, where: str, page: Page
 ) -> None:
-    listed = _listed(site, query, tmp_path)
+    listed = _listed(site, query, page)
     shown = re.findall(r'<a href="[^"]*#name-[^"]*"[^>]*>(.*?)</a><span> \((.*?)\)</span>', listed)
     # Words of the query are highlighted.
     found = [(re.sub("<.*?>", "", title), re.sub("<.*?>", "", page)) for title, page in shown]

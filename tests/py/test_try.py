@@ -36,7 +36,7 @@ FEW: dict[str, dict[str, object]] = {
     "greedy": trial_plan.POLICIES["greedy"],
     "random": {"gc.victim": "random"},
 }
-PAGES = 60_000
+PAGES = 45_000
 
 
 def written(path: Path, lines: list[tuple[int, str, int]]) -> Path:
@@ -79,7 +79,7 @@ def test_the_trial_stands_for_the_drive(tried: Trial) -> None:
     assert not tried.doubts
     assert tried.form.drive_blocks == 683
     assert tried.form.blocks == pytest.approx(683, rel=scale.NEAR)
-    # 60,000 pages and 14.5 % on 683 blocks.
+    # 45,000 pages and 14.5 % on 683 blocks.
     assert tried.form.pages == pytest.approx(PAGES * 1.145 / 683, rel=scale.NEAR)
     assert tried.drive.startswith("tlc-960gb (961 GB, 16 dies, 683")
     for ranking in tried.rankings.values():
@@ -255,7 +255,7 @@ def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
         assert one.config["device.user_pages"] == pytest.approx(PAGES, rel=1e-3)
         assert one.config["workload.loops"] == before + measured
         assert one.config["workload.warmup_share"] == before / (before + measured)
-    # Four times the pages before, twice in the measurement: a loop writes 156,000.
+    # Four times the pages before, twice in the measurement: a loop writes 117,000.
     writes = plan.totals.page_writes
     assert writes < plan.totals.requests
     assert (before, measured) == (-(-4 * PAGES // writes), -(-2 * PAGES // writes))
@@ -298,7 +298,7 @@ def test_passes_of_a_timed_run_fit_into_simulated_time(
 def test_a_drive_that_is_smaller_than_the_trace_is_refused(trace: Path) -> None:
     small: dict[str, object] = {"device.channels": 1, "device.chips_per_channel": 1}
     small |= {"device.blocks_per_plane": 64, "device.pages_per_block": 32}
-    with pytest.raises(ssdlab.ConfigError, match="trace touches 234 MiB: expected a drive"):
+    with pytest.raises(ssdlab.ConfigError, match="trace touches 176 MiB: expected a drive"):
         ssdlab.try_trace(trace, policies=FEW, set=small, progress=False)
 
 

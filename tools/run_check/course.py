@@ -134,6 +134,7 @@ class Course:
     def _series(self, path: Path) -> None:
         interval = self.checks.number("config.metrics.interval_ns")
         previous = self.since
+        unsure = {name: self._unsure(name) for name in SERIES_COLUMNS}
         for line, fields in table(path, SERIES_COLUMNS):
             row = {name: int(text) for name, text in fields.items()}
             time = row["time_ns"]
@@ -141,7 +142,7 @@ class Course:
             if time != expected_time and not (time == self.end and time < expected_time):
                 self._differs(SERIES, line, "time_ns", expected_time, time)
             for name, value in self._row(previous, time).items():
-                if not value - self._unsure(name) <= row[name] <= value:
+                if not value - unsure[name] <= row[name] <= value:
                     self._differs(SERIES, line, name, value, row[name])
             if row["gc_active_pools"] > self.numbers.pools.count:
                 limit = f"at most {self.numbers.pools.count}"

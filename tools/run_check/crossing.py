@@ -103,8 +103,7 @@ class Crossing:
             self.counts[op.cause] += 1
         if op.cause not in COPIES:
             return
-        depth = {"channel": 1, "chip": 2, "plane": 3}[self.geometry.busy_unit]
-        unit = (op.channel, op.chip, op.plane)[:depth]
+        unit = op.unit(self.geometry.unit_depth)
         # Of a page with several owners a copy may name another one.
         sources = self.reads[-1 if self.shares else op.lpn, op.sequence]
         if op.kind == "read":

@@ -141,8 +141,10 @@ class Flash:
 
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
-        self._heed_failures(op.start)
-        self.commit_all(op.start)
+        if self.failures.all:
+            self._heed_failures(op.start)
+        if self.pending and self.pending[0][0] <= op.start:
+            self.commit_all(op.start)
         if op.lpn >= 0:
             self.map.reach(op.lpn)
         block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
@@ -152,7 +154,8 @@ class Flash:
             self._read(op, block)
         else:
             self.erase(op, block)
-        self.busy_until[block] = max(self.busy_until[block], op.end)
+        if op.end > self.busy_until[block]:
+            self.busy_until[block] = op.end
 
     def _heed_failures(self, now: int) -> None:
         """Chips that have failed by `now` have lost their pages; spares are erased."""
@@ -227,13 +230,12 @@ class Flash:
         )
 
     def _program(self, op: Op, block: int) -> None:
-        place = f"{OPS}:{op.line}"
         expected = self.filled[block]
-        if op.page < expected:
-            rule = "erase-before-program"
-            self.findings.add(rule, place, f"page {expected} or an erase", f"page {op.page}")
-        elif op.page > expected:
-            self.findings.add("page-order", place, f"page {expected}", f"page {op.page}")
+        if op.page != expected:
+            rule, words = "page-order", f"page {expected}"
+            if op.page < expected:
+                rule, words = "erase-before-program", f"page {expected} or an erase"
+            self.findings.add(rule, f"{OPS}:{op.line}", words, f"page {op.page}")
         self.filled[block] = op.page + 1
         address = block * self.geometry.pages + op.page
         self.lpn_of[address], self.sequence_of[address] = op.lpn, op.sequence
@@ -308,10 +310,10 @@ class Flash:
             self.findings.add("read-newest", place, expected, f"sequence {self.map['read'][lpn]}")
 
     def _read(self, op: Op, block: int) -> None:
-        place = f"{OPS}:{op.line}"
         address = block * self.geometry.pages + op.page
         if op.page >= self.filled[block]:
-            self.findings.add("read-content", place, "a programmed page", f"page {op.page} erased")
+            actual = f"page {op.page} erased"
+            self.findings.add("read-content", f"{OPS}:{op.line}", "a programmed page", actual)
             return
         if self.cuts is not None and not self.cuts.read(op, address):
             return
@@ -323,7 +325,8 @@ class Flash:
         if content[1] != expected_content[1] or (
             self.owners is None and content != expected_content
         ):
-            self.findings.add("read-content", place, f"LPN, sequence {expected_content}", content)
+            expected = f"LPN, sequence {expected_content}"
+            self.findings.add("read-content", f"{OPS}:{op.line}", expected, content)
         if op.cause in COPIES:
             key = (op.lpn if self.owners is None else -1, op.sequence)
             self.copies.setdefault(key, []).append((op.end, op.start))

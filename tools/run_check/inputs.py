@@ -11,6 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -157,6 +158,11 @@ class Geometry:
     pages: int
     busy_unit: str
 
+    @cached_property
+    def unit_depth(self) -> int:
+        """How many of channel, chip and plane name a busy unit."""
+        return {"channel": 1, "chip": 2, "plane": 3}[self.busy_unit]
+
     @staticmethod
     def of(report: Report) -> Geometry:
         """Read it from the resolved config."""
@@ -215,6 +221,10 @@ class Op(NamedTuple):
     cut: bool = False
     """A power cut has ended it."""
 
+    def unit(self, depth: int) -> tuple[int, ...]:
+        """Return its busy unit, of `depth` numbers: channel, chip and plane."""
+        return (self.channel, self.chip, self.plane)[:depth]
+
     @property
     def place(self) -> str:
         """Where it is logged: what a mount erases is in the log of power."""
@@ -263,28 +273,24 @@ def numbers(file: str, line: int, fields: list[str]) -> list[int]:
     except ValueError as error:
         message = f"{file}:{line}: {error}"
         raise UnreadableError(message) from error
-    if min(values) < -1 or "-1" in fields:
+    if "-1" in fields or min(values) < -1:
         message = f"{file}:{line}: negative number"
         raise UnreadableError(message)
     return values
 
 
-class Table:
+class Table(dict[str, "array[int]"]):
     """Integer columns indexed by a number that grows as needed; -1 where nothing was stored."""
 
     def __init__(self, *columns: str) -> None:
         """Start with these columns, empty."""
-        self.columns = {name: array("q") for name in columns}
+        super().__init__((name, array("q")) for name in columns)
         self.size = 0
-
-    def __getitem__(self, column: str) -> array[int]:
-        """Return one column."""
-        return self.columns[column]
 
     def reach(self, index: int) -> None:
         """Make `index` valid in every column."""
         if index >= self.size:
             growth = max(index + 1 - self.size, self.size // 2, 1024)
-            for column in self.columns.values():
+            for column in self.values():
                 column.extend([-1] * growth)
             self.size += growth

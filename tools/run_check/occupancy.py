@@ -22,8 +22,13 @@ class Union:
 
     def add(self, start: int, end: int) -> None:
         """Add [start, end), ns."""
-        self.length += max(0, min(end, self.last) - max(start, self.reached, self.first))
-        self.reached = max(self.reached, end)
+        if end <= self.reached:
+            return
+        start = max(start, self.reached, self.first)
+        self.reached = end
+        end = min(end, self.last)
+        if end > start:
+            self.length += end - start
 
 
 @dataclass
@@ -85,8 +90,7 @@ class Occupancy:
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
         geometry = self.geometry
-        depth = {"channel": 1, "chip": 2, "plane": 3}[geometry.busy_unit]
-        key = (op.channel, op.chip, op.plane)[:depth]
+        key = op.unit(geometry.unit_depth)
         holder = Holder(op.chip, (op.kind, op.start, op.end), op.end, {op.plane}, op.line)
         is_inside = self.suspensions.take(op, key)
         line = overlaps(self.inside if is_inside else self.units, key, holder, op.start)

@@ -119,40 +119,32 @@ class Operations:
 
     def _sound(self, op: Op) -> bool:
         """Check what a line must be before anything else can look at it."""
-        place = f"{OPS}:{op.line}"
         page = 0 if op.kind == "erase" else op.page
         if op.kind not in OP_KINDS or op.cause not in CAUSES:
+            place = f"{OPS}:{op.line}"
             expected = f"op of {OP_KINDS}, cause of {CAUSES}"
             self.findings.add("operation-fields", place, expected, (op.kind, op.cause))
             return False
         if (op.kind == "erase") != (op.page < 0):
+            place = f"{OPS}:{op.line}"
             self.findings.add("operation-fields", place, "a page unless erase", op.page)
             return False
         if op.kind == "program" and op.lpn >= 0 and op.sequence < 0:
+            place = f"{OPS}:{op.line}"
             self.findings.add("operation-fields", place, "a sequence with the LPN", "none")
             return False
         # Checkpoints have blocks of their own.
         block = 0 if op.cause == "metadata" else op.block
         if not self.geometry.holds(op.channel, op.chip, op.plane, block, page):
+            place = f"{OPS}:{op.line}"
             self.findings.add("geometry", place, "a page of the device", op[3:8])
             return False
         return True
 
     def _take(self, op: Op) -> None:
-        place = f"{OPS}:{op.line}"
-        if op.start < self.last_start:
-            expected = f"a start at or after {self.last_start}"
-            self.findings.add("start-order", place, expected, op.start)
-        self.last_start = max(self.last_start, op.start)
-        if not 0 <= op.queued <= op.start <= op.end:
-            times = (op.queued, op.start, op.end)
-            self.findings.add("operation-times", place, "queued <= start <= end", times)
-        for first, last in ((op.bus_start, op.bus_end), (op.array_start, op.array_end)):
-            if (first, last) != (-1, -1) and not op.start <= first <= last <= op.end:
-                expected = f"a part of {op.start}..{op.end}"
-                self.findings.add("operation-times", place, expected, (first, last))
+        self._check_times(op)
         if op.request >= 0:
-            self._check_request(op, place)
+            self._check_request(op)
         self.power.take(op)
         time = self._counted_at(op)
         if time >= self.measured_from:
@@ -182,6 +174,23 @@ class Operations:
         self.failures.take(op)
         self.parity.take(op)
         self.flash.take(op)
+
+    def _check_times(self, op: Op) -> None:
+        """Check that the times of an operation are in order."""
+        start, end = op.start, op.end
+        if start < self.last_start:
+            expected = f"a start at or after {self.last_start}"
+            self.findings.add("start-order", f"{OPS}:{op.line}", expected, start)
+        else:
+            self.last_start = start
+        if not 0 <= op.queued <= start <= end:
+            times = (op.queued, start, end)
+            place = f"{OPS}:{op.line}"
+            self.findings.add("operation-times", place, "queued <= start <= end", times)
+        for first, last in ((op.bus_start, op.bus_end), (op.array_start, op.array_end)):
+            if not (start <= first <= last <= end or first == last == -1):
+                expected = f"a part of {start}..{end}"
+                self.findings.add("operation-times", f"{OPS}:{op.line}", expected, (first, last))
 
     def _serve(self, op: Op) -> None:
         """Note what an operation does for the pages of a request."""
@@ -236,28 +245,28 @@ class Operations:
             return read.start
         return op.start
 
-    def _check_request(self, op: Op, place: str) -> None:
+    def _check_request(self, op: Op) -> None:
         """Check that an operation lies within the time and the pages of its request."""
         if not self.requests.known(op.request):
-            if not self.requests.complete:
-                return
-            self.findings.add(
-                "request-window", place, f"request {op.request} in {REQUESTS}", "none"
-            )
+            if self.requests.complete:
+                expected = f"request {op.request} in {REQUESTS}"
+                self.findings.add("request-window", f"{OPS}:{op.line}", expected, "none")
             return
         table = self.requests.table
         first = table["lpn"][op.request]
         last = first + table["pages"][op.request] - 1
-        is_inside = first <= op.lpn <= last or self.parity.belongs(op, first, last)
-        if op.lpn >= 0 and not is_inside:
-            self.findings.add("request-window", place, f"an LPN of {first}..{last}", op.lpn)
+        is_inside = first <= op.lpn <= last or op.lpn < 0
+        if not is_inside and not self.parity.belongs(op, first, last):
+            expected = f"an LPN of {first}..{last}"
+            self.findings.add("request-window", f"{OPS}:{op.line}", expected, op.lpn)
         arrival, completion = table["arrival"][op.request], table["completion"][op.request]
         is_late = completion >= 0 and op.end > completion
         # With a write buffer a page goes to flash, and its rest is read, after its write completed.
         is_evicted = self.requests.buffered and (op.kind == "program" or op.cause == "rmw")
         if op.queued < arrival or (is_late and not is_evicted):
             expected = f"within {arrival}..{completion} of request {op.request}"
-            self.findings.add("request-window", place, expected, (op.queued, op.end))
+            times = (op.queued, op.end)
+            self.findings.add("request-window", f"{OPS}:{op.line}", expected, times)
 
     def finish(self) -> None:
         """Compare totals with the report."""

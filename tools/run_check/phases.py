@@ -50,8 +50,7 @@ class Phases:
         """Account one operation, in order of start."""
         if not self.is_on:
             return
-        depth = {"channel": 1, "chip": 2, "plane": 3}[self.geometry.busy_unit]
-        key = (op.channel, op.chip, op.plane)[:depth]
+        key = op.unit(self.geometry.unit_depth)
         together = self.units.get(key)
         if together is not None:
             first = together[0]

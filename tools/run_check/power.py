@@ -98,18 +98,20 @@ class Power:
                     "cut-off", f"{OPS}:{op.line}", "a cut in the log of power", "none"
                 )
             return
-        place = f"{OPS}:{op.line}"
         index = bisect.bisect_left(self.cuts, op.start + (not op.cut)) - 1
         if index >= 0 and op.start < self.mounts[index].end:
             mount = self.mounts[index]
             expected = f"nothing from the cut at {mount.cut} until {mount.end}"
-            self.findings.add("power-off", place, expected, f"{op.kind} at {op.start}")
+            actual = f"{op.kind} at {op.start}"
+            self.findings.add("power-off", f"{OPS}:{op.line}", expected, actual)
         next_index = index + 1
         cut = self.cuts[next_index] if next_index < len(self.cuts) else None
         if op.cut and op.end != cut:
-            self.findings.add("cut-off", place, f"its end at the cut at {cut}", op.end)
+            expected = f"its end at the cut at {cut}"
+            self.findings.add("cut-off", f"{OPS}:{op.line}", expected, op.end)
         elif cut is not None and not op.cut and op.end > cut:
-            self.findings.add("cut-off", place, f"cut off at {cut}", f"an end at {op.end}")
+            expected = f"cut off at {cut}"
+            self.findings.add("cut-off", f"{OPS}:{op.line}", expected, f"an end at {op.end}")
 
     def compare(self) -> None:
         """Compare cuts and mounts with the report."""

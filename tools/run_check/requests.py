@@ -125,7 +125,7 @@ class Requests:
             REQUEST_KINDS.index(kind),
             durability_index,
         )
-        for column, value in zip(self.table.columns.values(), record, strict=True):
+        for column, value in zip(self.table.values(), record, strict=True):
             column[number] = value
         if kind == "trim":
             for page in range(lpn, lpn + pages):
