@@ -100,6 +100,7 @@ seeded-bugs: build .venv/checks.stamp ## is every seeded bug caught? TENTH=today
 	$(BIN)/python tools/seeded_bugs.py $(if $(TENTH),--tenth $(TENTH))
 
 bench: build ## print ratios to the recorded commit, measure speed and append it to bench/history.jsonl
+	$(NO_JOBSERVER) PIP_QUIET=1 $(BIN)/maturin develop --release
 	$(BIN)/ssdlab bench --against recorded
 	$(BIN)/ssdlab bench
 
@@ -217,7 +218,7 @@ $(CARGO_MUTANTS): tools/mutation/listing.py
 	@touch $@
 
 .venv/extension.stamp: pyproject.toml $(RUST_INPUTS) .venv/runtime.stamp
-	$(NO_JOBSERVER) PIP_QUIET=1 $(BIN)/maturin develop --release
+	$(NO_JOBSERVER) PIP_QUIET=1 $(BIN)/maturin develop --profile local
 	@touch $@
 
 # Editable, without its dependencies: ssdlab has the same ones.
