@@ -364,18 +364,7 @@ impl Functional {
         if let Some(list) = &mut self.victims {
             list.push(block);
         }
-        let cause = self.ftl.cause_of(choice);
-        let stream = if choice.levels {
-            self.tally.levelled += 1;
-            self.ftl.space.wear_stream()
-        } else {
-            if cause == Cause::Fold {
-                self.tally.slc.count_fold(foreground);
-            } else {
-                self.count_victim(choice, foreground);
-            }
-            self.ftl.space.gc_stream()
-        };
+        let (cause, stream) = self.count_job(choice, foreground);
         self.ftl.begin_collection(choice);
         let mut pages = std::mem::take(&mut self.pages);
         pages.take(&self.ftl, block);
@@ -432,6 +421,19 @@ impl Functional {
             "{block:?} is still collected"
         );
         self.agenda.watch_device(&self.ftl);
+    }
+
+    /// Count the job of `choice`: its cause, and the frontier of its copies.
+    #[inline]
+    fn count_job(&mut self, choice: Choice, foreground: bool) -> (Cause, u32) {
+        let cause = self.ftl.cause_of(choice);
+        match cause {
+            Cause::Wear => self.tally.levelled += 1,
+            Cause::Fold => self.tally.slc.count_fold(foreground),
+            _ => self.count_victim(choice, foreground),
+        }
+        let space = &self.ftl.space;
+        (cause, if choice.levels { space.wear_stream() } else { space.gc_stream() })
     }
 
     #[inline]

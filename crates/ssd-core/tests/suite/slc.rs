@@ -103,6 +103,9 @@ fn a_fill_meets_the_cells_of_the_study() {
         assert_eq!(found, expected, "{cell:?}");
         assert_eq!(tally.programs() * waf.1, tally.host_pages * waf.0, "{cell:?}");
         assert_eq!((tally.victims, tally.gc_pages), (0, 0), "nothing else is collected");
+        // While the pool folds, b - 1 pages of the host are written for each copy.
+        let meanwhile = u64::from(c.device.user_pages - found.folding);
+        assert_eq!(meanwhile, u64::from(b - 1) * found.copies, "{cell:?}");
     }
 }
 
@@ -304,7 +307,7 @@ fn a_host_that_waits_is_served_whatever_the_concurrency_rule_says() {
             |_| Request { stream: rng.below(3) as u8, ..whole(Op::Write, rng.below(4) as u32, 1) };
         let requests: Vec<_> = (0..600).map(write).collect();
         closed(&mut ssd, 8, requests).unwrap_or_else(|error| panic!("{amount:?}: {error}"));
-        assert!(ssd.measured().slc.foreground > 20, "{amount:?}: {:?}", ssd.measured().slc);
+        assert!(ssd.measured().slc.foreground > 2, "{amount:?}: {:?}", ssd.measured().slc);
     }
 }
 
