@@ -195,7 +195,12 @@ CASES: dict[str, dict[str, object]] = {
         "workload.arrival": {"kind": "bursty", "rate": "1500 per s", "burst": 40, "pause": "40 ms"},
         "host.mode": "open",
     },
-    "slc-static-waits": {**SLC, "slc.mode": "static", "slc.static": "3 MiB", "slc.full": "wait"},
+    "slc-static-waits": {
+        **TLC,
+        "slc.mode": "static",
+        "slc.static": "3 MiB",
+        "slc.full": "wait",
+    },
     "slc-copied-back": {**SLC, "slc.path": "copyback", "gc.window": 3, "workload.trim": 0.2},
     "slc-planes": {**SLC, **MULTI, "timing.suspend": "both"},
     "slc-superblocks": {**SLC, **SUPERBLOCK, "slc.share": 0.3},
