@@ -135,6 +135,7 @@ def check(folder: Path, limit: int = 20) -> Findings:
     if report.get("version") is not None:
         checks = Checks(report, findings)
         HostNumbers(checks, requests, operations).check()
+        operations.slc.check(checks)
         numbers = FlashNumbers(checks, requests, operations)
         numbers.check()
         PowerNumbers(checks, requests, operations).check()

@@ -110,6 +110,23 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
             "timing.program_types": ["1300 us", "500 us"],
         },
     ),
+    "SLC blocks": (
+        {
+            "device.bits": 3,
+            "device.pages_per_block": 48,
+            "slc.mode": "dynamic",
+            "slc.share": 0.4,
+            "slc.fold": "idle",
+            "slc.idle": "5 ms",
+        },
+        {
+            "device.bits": 4,
+            "slc.mode": "hybrid",
+            "slc.static": "4 MiB",
+            "slc.full": "wait",
+            "slc.path": "copyback",
+        },
+    ),
     "partial transfers": (
         {"timing.partial": True},
         {"timing.partial": True, "device.page_size": "16 KiB"},

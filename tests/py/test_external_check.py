@@ -60,6 +60,12 @@ TLC: dict[str, object] = {
     "timing.read_types": ["56.5 us", "77.5 us", "106 us"],
     "timing.program_types": ["820.5 us", "2225 us", "5734 us"],
 }
+SLC: dict[str, object] = {
+    **TLC,
+    "slc.mode": "hybrid",
+    "slc.static": "2 MiB",
+    "slc.share": 0.5,
+}
 COPIES: dict[str, object] = {
     "remap.mode": "share",
     "workload.copy": 0.4,
@@ -180,6 +186,25 @@ CASES: dict[str, dict[str, object]] = {
     "types-selective": {**TLC, **NOC},
     "types-copied-back": {**TLC, "gc.path": "copyback", "controller.retry_probability": 0.2},
     "types-of-parity": {**TLC, **REDIRECT, "device.pages_per_block": 24},
+    "slc": SLC,
+    "slc-idle": {
+        **SLC,
+        "slc.fold": "idle",
+        "slc.idle": "2 ms",
+        "workload.arrival": {"kind": "bursty", "rate": "1500 per s", "burst": 40, "pause": "40 ms"},
+        "host.mode": "open",
+    },
+    "slc-static-waits": {
+        **TLC,
+        "slc.mode": "static",
+        "slc.static": "3 MiB",
+        "slc.full": "wait",
+    },
+    "slc-copied-back": {**SLC, "slc.path": "copyback", "gc.window": 3, "workload.trim": 0.2},
+    "slc-planes": {**SLC, **MULTI, "timing.suspend": "both"},
+    "slc-superblocks": {**SLC, **SUPERBLOCK, "slc.share": 0.3},
+    "slc-serial": {**SLC, **SERIAL},
+    "slc-wears": {**SLC, "wear.endurance": 30, "slc.endurance": 90, "wear.static_threshold": 2},
     "selective": NOC,
     "selective-planes": {**NOC, "timing.busy_unit": "plane", "gc.window": 4},
     "selective-device": {**NOC, "alloc.pool": "device", "alloc.placement": "round-robin"},

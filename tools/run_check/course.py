@@ -169,7 +169,7 @@ class Course:
             for kind, name in (("read", "host_pages_read"), ("write", "host_pages_written")):
                 row[name] = self.arrived[kind].total(0, end)
         # The program of a copy-back that a cut ends has no line of its own.
-        if not (cuts and self.operations.copies_back):
+        if not (cuts and self.operations.copied_back):
             row["gc_programs"] = self.counted["gc"].at(end)
             row["all_programs"] = self.counted["all"].at(end)
         if not self.numbers.in_superblocks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 STATS = "{count,mean,ci95,min,max,stddev,p50,p90,p95,p99,p99_9,p99_99}"
-CAUSES = "{host,gc,rmw,wear,parity,metadata,remap,reconstruct,rebuild}"
+CAUSES = "{host,gc,rmw,wear,parity,metadata,remap,reconstruct,rebuild,fold}"
 OPS = "{read,write,trim,flush}"
 PARTS = "{queue,chip,transfer,gc_wait,metadata}"
 
@@ -46,7 +46,7 @@ CHECKED: dict[str, tuple[str, ...]] = {
     "time of the array beyond one read": (f"flash.retries.{CAUSES}",),
     "reads inside programs and erases": (f"flash.suspensions.{CAUSES}",),
     "crossings of pages, as single operations take": (
-        "controller.traversals.{host,rmw,parity,remap,reconstruct,rebuild,gc,wear}",
+        "controller.traversals.{host,rmw,parity,remap,reconstruct,rebuild,gc,wear,fold}",
         "controller.pages_from_buffer",
     ),
     "fill of every block over time": (
@@ -72,13 +72,15 @@ CHECKED: dict[str, tuple[str, ...]] = {
     ),
     "union of the intervals of operations": ("device.utilisation.{channel,chip}.*",),
     "copies read, programmed, and overtaken by writes": (
-        "{gc,wear}.{pages_moved,pages_dropped,pages_stale,pages_in_flight}",
+        "{gc,wear,slc}.{pages_moved,pages_dropped,pages_stale,pages_in_flight}",
     ),
     "erases by cause; foreground and background, and victims by policy, as sums": (
         "{gc,wear}.calls",
+        "slc.folds",
         "gc.{foreground,background}",
         "gc.victims_by_policy.*",
     ),
+    "kinds of blocks, by their pages between two erases": ("slc.{host_pages,host_share,blocks}",),
     "the distribution of victims, and copies read": ("gc.mean_victim_invalid_ratio",),
     "first operation of a victim to the end of its erase": ("gc.{job_time_mean,job_time_max}",),
     "bounds by victims of the reserve": ("verdict.{decided_by,policy_share,unmet_share}",),
@@ -136,6 +138,7 @@ NOT_DERIVABLE: dict[str, tuple[str, ...]] = {
     "errors are drawn, and cost nothing on the controller path": ("controller.pages_in_error",),
     "decisions that leave no operation": (
         "gc.{deferred,reserve_promotions}",
+        "slc.foreground",
         "raid.{dropped,deferred_gcs}",
         "separation.{classes,host_classes,diverted_copies}",
         "separation.fdp.diverted_copies",

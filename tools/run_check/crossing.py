@@ -9,6 +9,7 @@ from .flash import COPIES
 from .inputs import OPS, REPORT, Findings, Geometry, Op, Report
 from .page_types import PageTypes
 from .power import Power
+from .slc import copied_back
 
 WITH_HOST = ("host", "rmw", "parity", "remap", "reconstruct", "rebuild")
 """Causes whose pages cross as those of the host do."""
@@ -74,7 +75,7 @@ class Crossing:
         self.cuts = list(reversed(power.cuts))
         self.geometry, self.report, self.findings = geometry, report, findings
         self.since = report.whole("time.measured_from", 0)
-        self.path = report.get("config.gc.path")
+        self.path = "copyback" if copied_back(report) else report.get("config.gc.path")
         self.shares = report.get("config.remap.mode") == "share"
         fixed = report.get("config.interconnect.model") in ("none", "formula")
         retries = ("retry_probability", "retry_growth")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from .inputs import OPS, Findings, Geometry, Op, Report
-
-COPIES = ("gc", "wear")
+from .slc import copied_back
 
 
 @dataclass
@@ -38,7 +37,7 @@ class Failures:
             for name in ("chips", "failed_at", "replaced_at")
         ]
         self.all = [Failure(*row) for row in zip(*columns, strict=True)]
-        self.copies_back = report.get("config.gc.path") == "copyback"
+        self.copied_back = copied_back(report)
         # Start of the reads of copy-backs that end at this time on this chip.
         self.reads: dict[tuple[int, int], int] = {}
 
@@ -57,9 +56,9 @@ class Failures:
             return
         chip = op.channel * self.geometry.chips + op.chip
         start = op.start
-        if self.copies_back and op.cause in COPIES and op.kind == "read":
+        if op.cause in self.copied_back and op.kind == "read":
             self.reads[chip, op.end] = op.start
-        elif self.copies_back and op.cause in COPIES and op.kind == "program":
+        elif op.cause in self.copied_back and op.kind == "program":
             start = self.reads.get((chip, op.start), op.start)
         if any(
             failure.chip == chip

@@ -32,7 +32,9 @@ from .parity import Parity
 from .power import Power
 from .requests import Requests
 
-COPIES = ("gc", "wear")
+COPIES = ("gc", "wear", "fold")
+SECTIONS = {"gc": "gc", "wear": "wear", "fold": "slc"}
+"""The section of the report for the copies of each cause."""
 WITHOUT_LPN = ("metadata",)
 
 

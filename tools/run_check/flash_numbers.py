@@ -6,7 +6,8 @@ import math
 from collections import Counter
 
 from .checks import Checks, ratio
-from .history import COPIES, PrefixSums
+from .flash import SECTIONS
+from .history import PrefixSums
 from .inputs import CAUSES, Geometry
 from .operations import Operations
 from .requests import Requests
@@ -133,14 +134,16 @@ class FlashNumbers:
         counts, checks = self.operations.counts, self.checks
         if not self.whole or self.operations.power.cuts or self.requests.copies or self.fails:
             return
-        for cause in COPIES:
+        for cause, section in SECTIONS.items():
+            if self.report.get(section) is None:
+                continue
             programs, reads = counts["program", cause], counts["read", cause]
-            stale_pages = checks.number(f"{cause}.pages_stale")
+            stale_pages = checks.number(f"{section}.pages_stale")
             # A program that runs at the end of the run has not switched the map yet.
             running = self.operations.running(cause, self.end)
             checks.within(
                 "moves",
-                f"{cause}.pages_moved",
+                f"{section}.pages_moved",
                 programs - stale_pages - running,
                 programs - stale_pages,
             )
@@ -149,12 +152,12 @@ class FlashNumbers:
             keys = ("config.raid.group", "config.host.max_outstanding")
             minimum = 0 if any(map(checks.number, keys)) else judged["certain"]
             maximum = judged["certain"] + judged["possible"]
-            checks.within("moves", f"{cause}.pages_stale", minimum, maximum)
+            checks.within("moves", f"{section}.pages_stale", minimum, maximum)
             unfinished = reads - programs
-            dropped_pages = checks.number(f"{cause}.pages_dropped")
-            pages_in_flight = checks.number(f"{cause}.pages_in_flight")
-            checks.exactly("moves", f"{cause}.pages_dropped", unfinished - pages_in_flight)
-            checks.exactly("moves", f"{cause}.pages_in_flight", unfinished - dropped_pages)
+            dropped_pages = checks.number(f"{section}.pages_dropped")
+            pages_in_flight = checks.number(f"{section}.pages_in_flight")
+            checks.exactly("moves", f"{section}.pages_dropped", unfinished - pages_in_flight)
+            checks.exactly("moves", f"{section}.pages_in_flight", unfinished - dropped_pages)
 
     def _calls(self) -> None:
         """A call ends with the erase of its victim; calls at either end may or may not count."""
@@ -171,8 +174,10 @@ class FlashNumbers:
         for name in victims:
             remaining = sum(n for policy, n in victims.items() if policy != name)
             checks.exactly("gc-calls", f"gc.victims_by_policy.{name}", calls - remaining)
-        erased_units = -(-counts["erase", "wear"] // unit)
-        checks.within("gc-calls", "wear.calls", erased_units - slack, erased_units + slack)
+        for cause, path in (("wear", "wear.calls"), ("fold", "slc.folds")):
+            if self.report.get(path) is not None:
+                erased_units = -(-counts["erase", cause] // unit)
+                checks.within("gc-calls", path, erased_units - slack, erased_units + slack)
 
     def _chips_failed(self) -> int:
         return len(self.operations.failures.all) * self.geometry.planes
@@ -265,7 +270,7 @@ class FlashNumbers:
         endurance = checks.number("config.wear.endurance")
         programs = sum(self.checks.number(f"flash.programs.{cause}") for cause in CAUSES)
         expected = None
-        if endurance and programs:
+        if endurance and programs and not self.operations.slc.is_on:
             blocks = checks.number("device.blocks")
             good_blocks = blocks - checks.number("wear.factory_bad_blocks")
             pages = checks.number("device.physical_pages") * good_blocks / blocks
@@ -273,6 +278,8 @@ class FlashNumbers:
         checks.exactly("wear", "wear.host_bytes_at_even_wear", expected)
         if self._is_new() and endurance and not self.report.number("config.wear.endurance_spread"):
             worn_out = [sum(n >= endurance for n in erases) for erases in (minimum, maximum)]
+            if self.operations.slc.is_on:
+                worn_out = [*self.operations.slc.worn_out(self.end)]
             if not self.in_superblocks:
                 checks.within("wear", "wear.worn_out_blocks", *worn_out)
         elif not endurance:

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from .inputs import Geometry, Op, Report
 
-COPIES = ("gc", "wear")
+COPIES = ("gc", "wear", "fold")
 
 
 class Steps:

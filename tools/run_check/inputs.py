@@ -46,6 +46,7 @@ CAUSES = (
     "remap",
     "reconstruct",
     "rebuild",
+    "fold",
 )
 REQUEST_KINDS = ("read", "write", "trim", "flush", "copy")
 LARGEST_ID = 2**27

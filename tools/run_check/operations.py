@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .crossing import Crossing
 from .failure import Failures
-from .flash import COPIES, Flash
+from .flash import COPIES, SECTIONS, Flash
 from .history import History
 from .inputs import (
     CAUSES,
@@ -35,6 +35,7 @@ from .parity import Parity
 from .phases import Phases
 from .power import Power
 from .requests import Requests
+from .slc import SlcBlocks, copied_back
 from .suspensions import Suspensions
 
 OUTCOMES = ("", "ended", "cut")
@@ -96,7 +97,8 @@ class Operations:
         """Retries of whole reads, by how much longer than one read of the array they took."""
         self.cut_reads: Counter[str] = Counter()
         """Reads of the array that a power cut ended, by cause."""
-        self.copies_back = report.get("config.gc.path") == "copyback"
+        self.copied_back = copied_back(report)
+        self.slc = SlcBlocks(report, geometry, findings)
         self.last_read: dict[tuple[int, int, int], Op] = {}
         self.last_start = 0
         self.lines = 0
@@ -106,6 +108,10 @@ class Operations:
         if (folder / STATE).exists():
             self.flash.load(folder / STATE)
         self.flash.expect_cuts(self.report, self.power)
+        self.slc.scan(folder)
+        for user in (self, self.phases, self.suspensions, self.crossing.times):
+            if getattr(user, "types", None) is not None:
+                user.types.slc = self.slc
         for line, fields in rows(folder / OPS, OP_COLUMNS, "outcome"):
             self.lines += 1
             values_of_fields = numbers(OPS, line, fields[2:-1])
@@ -174,6 +180,7 @@ class Operations:
         self.failures.take(op)
         self.parity.take(op)
         self.flash.take(op)
+        self.slc.take(op, time, self.measured_from)
 
     def _check_times(self, op: Op) -> None:
         """Check that the times of an operation are in order."""
@@ -229,7 +236,7 @@ class Operations:
     def _counted_at(self, op: Op) -> int:
         """Return when the report counts an operation: the program of a copy-back with its read."""
         plane = (op.channel, op.chip, op.plane)
-        if op.cause not in COPIES or not self.copies_back:
+        if op.cause not in self.copied_back:
             return op.start
         if op.kind == "read":
             self.last_read[plane] = op
@@ -356,7 +363,8 @@ class Operations:
         unprogrammed = [start for sources in self.flash.copies.values() for _, start in sources]
         unprogrammed += self.flash.copies_lost
         minimum = sum(1 for start in unprogrammed if start >= self.measured_from)
-        fields = [f"{cause}.pages_{fate}" for cause in COPIES for fate in ("dropped", "in_flight")]
+        sections = SECTIONS.values()
+        fields = [f"{name}.pages_{fate}" for name in sections for fate in ("dropped", "in_flight")]
         dropped_pages = sum(self.report.whole(field, 0) for field in fields)
         dropped_pages += self.report.whole("power.copies_lost", 0)
         if not minimum <= dropped_pages <= len(unprogrammed):

@@ -1,10 +1,11 @@
-"""Types of pages: the array times of a page, by its place on its word line."""
+"""Types of pages: the array times of a page, by its block and its place on its word line."""
 
 from __future__ import annotations
 
 import math
 
 from .inputs import Op, Report
+from .slc import SlcBlocks
 
 
 class PageTypes:
@@ -20,6 +21,11 @@ class PageTypes:
             if not times:
                 times = [report.whole(f"config.timing.{kind}_ns", 0)] * self.bits
             self.times[kind] = [int(time) for time in times]
+        self.slc: SlcBlocks | None = None
+        """The SLC blocks, once the log has been scanned."""
+        self.slc_times = {
+            kind: report.whole(f"config.slc.{kind}_ns", 0) for kind in ("read", "program")
+        }
         self.factor = report.number("config.controller.retry_factor") or 1.0
 
     def type_of(self, page: int) -> int:
@@ -28,6 +34,8 @@ class PageTypes:
 
     def array_ns(self, op: Op) -> int:
         """Return how long the array works for a read without retries, or a program."""
+        if self.slc is not None and self.slc.is_slc(op):
+            return self.slc_times[op.kind]
         return self.times[op.kind][self.type_of(op.page)]
 
     def retry_ns(self, op: Op) -> int:

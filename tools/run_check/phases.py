@@ -7,9 +7,10 @@ from typing import Any
 from .inputs import OPS, REQUEST_KINDS, Findings, Geometry, Op, Report
 from .page_types import PageTypes
 from .requests import Requests
+from .slc import copied_back
 
 SECTOR = 512
-BY_THE_DEVICE = ("gc", "wear", "metadata")
+BY_THE_DEVICE = ("gc", "wear", "fold", "metadata")
 """Causes whose pages cross the SRAM once."""
 
 
@@ -37,7 +38,7 @@ class Phases:
         self.transfer, self.sram = timing["transfer"], timing["sram"]
         self.sectors = report.whole("config.device.page_bytes") // SECTOR
         self.partial = report.get("config.timing.partial") is True
-        self.copies_back = report.get("config.gc.path") == "copyback"
+        self.copied_back = copied_back(report)
         suspend = report.get("config.timing.suspend") or "none"
         self.suspended = ("program", "erase") if suspend == "both" else (suspend,)
         keys = ("retry_probability", "retry_growth")
@@ -104,7 +105,7 @@ class Phases:
             return {0}
         of_device = op.cause in BY_THE_DEVICE
         page = self.transfer + self.sram * (1 if of_device else 2)
-        if of_device and self.copies_back and op.cause != "metadata":
+        if op.cause in self.copied_back:
             return {0, page * count}
         if not (self.partial and self._is_read_of_host(op)):
             return {page * count}

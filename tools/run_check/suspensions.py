@@ -16,7 +16,7 @@ ALLOWED = {
     "program": ("program",),
     "both": ("program", "erase"),
 }
-COLLECTION = ("gc", "wear", "metadata")
+COLLECTION = ("gc", "wear", "fold", "metadata")
 
 
 @dataclass

@@ -161,6 +161,9 @@ impl FunctionalRun {
         flash.programs[Cause::Wear.at()] = t.wear_pages;
         flash.reads[Cause::Wear.at()] = t.wear_pages;
         flash.erases[Cause::Wear.at()] = t.levelled * members;
+        flash.programs[Cause::Fold.at()] = t.fold_pages;
+        flash.reads[Cause::Fold.at()] = t.fold_pages;
+        flash.erases[Cause::Fold.at()] = t.slc.folds * members;
         flash.programs[Cause::Remap.at()] = t.remap_pages;
         flash.reads[Cause::Remap.at()] = t.remap_pages;
         flash.programs[Cause::Parity.at()] = f.groups.parity_pages;
@@ -172,6 +175,8 @@ impl FunctionalRun {
         measured.raid.rcw = f.groups.reconstructed;
         measured.raid.full = f.groups.full;
         measured.raid.dropped = f.groups.dropped;
+        measured.slc = t.slc;
+        measured.slc.pages.moved = t.fold_pages;
         measured.wear.calls = t.levelled;
         measured.wear.pages.moved = t.wear_pages;
         let gc = &mut measured.gc;

@@ -46,7 +46,7 @@ impl StartSorter {
     ) -> Result<(), String> {
         let copied = self.last.is_some_and(|read| {
             record.op == FlashOp::Program
-                && matches!(record.cause, Cause::Gc | Cause::Wear)
+                && matches!(record.cause, Cause::Gc | Cause::Wear | Cause::Fold)
                 && read.op == FlashOp::Read
                 && (read.end, read.queued) == (record.start, record.queued)
                 && (read.place.channel, read.place.chip, read.place.plane)

@@ -151,6 +151,9 @@ fn report_timed(
     let mut report = report(config, &ssd.core.ftl, ssd.measured(), c, ending, end);
     report.gc.pages_in_flight = ssd.pages_in_flight(Cause::Gc);
     report.wear.pages_in_flight = ssd.pages_in_flight(Cause::Wear);
+    if let Some(slc) = &mut report.slc {
+        slc.pages_in_flight = ssd.pages_in_flight(Cause::Fold);
+    }
     report.provenance.event_digest = Some(format!("{:016x}", ssd.event_digest()));
     report
 }
@@ -221,6 +224,7 @@ fn report(
             page_bytes,
             flash_block_bytes: page_bytes * u64::from(config.device.pages_per_block),
             user_pages: u64::from(ftl.geo.user_pages),
+            slc_blocks: ftl.slc_blocks(),
             parity_groups: ftl.groups.as_ref().map(|groups| u64::from(groups.count())),
             pages_by_owners: owners.as_deref(),
             extra_owner_bytes: ftl.owners.side_table_bytes() as u64,
@@ -228,7 +232,7 @@ fn report(
             separation: separation(ftl),
             reclaim: reclaim.as_ref(),
             physical_pages: u64::from(ftl.geo.pages),
-            used_pages: ftl.space.used(),
+            used_pages: ftl.used_pages(),
             valid_pages: ftl.owners.valid_pages(),
             free_blocks: ftl.space.free_blocks_total(),
             lowest_free_blocks: ftl.space.lowest_free_blocks(),

@@ -39,6 +39,8 @@ class Parts:
     """Parity groups; None without parity."""
     remap: Remap | None
     """Copies; None where the device refuses them."""
+    slc: Slc | None
+    """SLC blocks; None on a device without any."""
     separation: Separation | None
     """Classes of pages; None where no policy separates them."""
     power: Power | None
@@ -50,7 +52,8 @@ class Parts:
     wear: Wear
     """Wear levelling and lifetime."""
     lifetime: Lifetime | None
-    """How long the device lasts; None where blocks do not wear out."""
+    """How long the device lasts; None where blocks do not wear out, and with SLC blocks, whose
+    erases wear less."""
     latency_parts: LatencyParts
     """Where the time went."""
     device: Device
@@ -254,6 +257,8 @@ class Waf:
     """A page of a parity group that is computed from the others, for a read of the host."""
     rebuild: float | None
     """A page that a failed chip held, for the spare."""
+    fold: float | None
+    """Folding of SLC blocks."""
 
 
 @dataclass(frozen=True)
@@ -328,6 +333,30 @@ class Remap:
     """Bytes of memory that they take in the simulator."""
     pages_by_owners: tuple[int, ...]
     """Valid pages by their number of owners, from 1 on, at the end of the run."""
+
+
+@dataclass(frozen=True)
+class Slc:
+    """SLC blocks, and folding: the collection of such blocks, which `gc` does not count."""
+
+    host_pages: int
+    """Pages that the host, or a copy for it, has programmed in SLC blocks."""
+    folds: int
+    """SLC blocks whose folding started."""
+    foreground: int
+    """Of these, ahead of the host: a pool was at its reserve, or its trigger was urgent."""
+    host_share: float | None
+    """Pages programmed for the host in SLC blocks, over all that were programmed for it."""
+    pages_moved: int
+    """Copies that were committed."""
+    pages_dropped: int
+    """Pages overwritten or trimmed between their read and the program of the copy."""
+    pages_stale: int
+    """Copies programmed after their page had been overwritten or trimmed."""
+    pages_in_flight: int
+    """Pages read but neither programmed nor dropped by the end of the run."""
+    blocks: int
+    """SLC blocks that are not erased at the end of the run."""
 
 
 @dataclass(frozen=True)
@@ -471,7 +500,7 @@ class Wear:
     out at the end of the run."""
     host_bytes_at_even_wear: float | None
     """Bytes that the host could write in total if every block reached its endurance, at the write
-    amplification of the measurement; None without an endurance."""
+    amplification of the measurement; None without an endurance, and with SLC blocks."""
 
 
 @dataclass(frozen=True)
@@ -638,6 +667,8 @@ class Counts:
     """A page of a parity group that is computed from the others, for a read of the host."""
     rebuild: int
     """A page that a failed chip held, for the spare."""
+    fold: int
+    """Folding of SLC blocks."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ FUNCTIONAL: Keys = {
     "metrics.interval": "0 s",
     "device.bits": 1,
     "device.word_line": 1,
+    "slc.mode": "off",
 }
 """Switches functional mode on, and what it does not support or need off."""
 FEWEST_PAGES = 32

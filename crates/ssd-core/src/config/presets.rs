@@ -68,6 +68,7 @@ presets! {
     "adaptive-channel-conv-0-all",
     "adaptive-channel-conv-0.7-all",
     "adaptive-channel-conv-0.7-half",
+    "consumer-qlc",
     "deferred-gc-raid",
     "deferred-gc-raid-conventional",
     "drive:hynix-pe8110" is "hynix-pe8110",

@@ -56,9 +56,10 @@ impl Ftl {
             let programmed: u32 =
                 self.geo.planes_of_block(block).map(|p| self.flash.programmed(block, p)).sum();
             // Members of a superblock are erased one by one.
-            let erased_in_part = state == BlockState::Erasing && programmed < u32::from(bound);
+            let has = u32::from(bound - self.blocks.lacks(block));
+            let erased_in_part = state == BlockState::Erasing && programmed < has;
             hold!(
-                programmed == u32::from(bound) || erased_in_part,
+                programmed == has || erased_in_part,
                 "block {b}: {programmed} programmed, {bound} bound"
             );
             let torn = self.geo.planes_of_block(block).flat_map(|plane| {
@@ -90,6 +91,7 @@ impl Ftl {
 
     /// Free lists, frontiers, used space and GC room agree with the blocks.
     fn audit_space(&self) -> Result<(), String> {
+        self.audit_slc()?;
         self.space.audit_held()?;
         self.space.audit_open(&self.blocks)?;
         let mut listed = vec![false; self.blocks.len()];
@@ -102,7 +104,7 @@ impl Ftl {
             assert!(block.at() < listed.len(), "{block:?} is open and beyond the device");
             let programmed = self.flash.programmed(block, plane);
             hold!(
-                programmed + left == self.geo.pages_per_flash_block,
+                programmed + left == self.space.pages_of(block, &self.blocks),
                 "frontier {stream} of plane {}: {programmed} programmed, {left} left",
                 plane.0
             );

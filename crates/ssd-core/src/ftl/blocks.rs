@@ -38,7 +38,7 @@ pub struct Origin {
     pub opened: u64,
 }
 
-/// State of every erase unit. 19 bytes per unit, and 16 more on a device that separates pages.
+/// State of every erase unit. 19 bytes per unit, 16 more on a device that separates pages, and 5 on one with SLC blocks.
 ///
 /// The units of a pool are a contiguous range of ids.
 #[derive(Clone, Debug)]
@@ -57,6 +57,12 @@ pub struct BlockTable {
     pub now: Nanos,
     /// How each unit was last opened, on a device that separates pages; empty on others.
     pub origins: Vec<Origin>,
+    /// Whether each unit that is not erased is an SLC block; empty on a device without any.
+    pub slc: Vec<bool>,
+    /// Erases of each unit that ended its use as an SLC block; empty likewise.
+    pub slc_erases: Vec<u32>,
+    /// Pages that an SLC block lacks.
+    pub slc_lacks: u16,
     /// Pages of one erase unit.
     pub pages_per_block: u16,
     blocks_per_pool: Divisor,
@@ -78,6 +84,9 @@ impl BlockTable {
             seal_order: vec![0; n],
             now: Nanos::ZERO,
             origins: Vec::new(),
+            slc: Vec::new(),
+            slc_erases: Vec::new(),
+            slc_lacks: 0,
             pages_per_block,
             blocks_per_pool: Divisor::new(blocks_per_pool),
         }
@@ -92,6 +101,10 @@ impl BlockTable {
             erases: _,
             seal_order,
             now: _,
+            // In the out-of-band data, as what follows.
+            slc: _,
+            slc_erases: _,
+            slc_lacks: _,
             // The out-of-band data of every page of a block contain it.
             origins: _,
             pages_per_block: _,
@@ -104,6 +117,21 @@ impl BlockTable {
         for state in state.iter_mut().filter(|state| **state != BlockState::Bad) {
             *state = BlockState::Free;
         }
+    }
+
+    /// Whether `block` is an SLC block.
+    #[inline]
+    #[must_use]
+    pub fn is_slc(&self, block: BlockId) -> bool {
+        debug_assert!(block.at() < self.len(), "there is no {block:?}");
+        self.slc.get(block.at()).is_some_and(|&slc| slc)
+    }
+
+    /// Pages that `block` lacks because it is an SLC block, which count as bound.
+    #[must_use]
+    pub fn lacks(&self, block: BlockId) -> u16 {
+        debug_assert!(self.slc_lacks < self.pages_per_block, "SLC blocks without pages");
+        if self.is_slc(block) { self.slc_lacks } else { 0 }
     }
 
     /// How `block` was last opened, on a device that separates pages.

@@ -20,6 +20,7 @@ pub mod reclaim;
 pub mod recover;
 mod separated;
 pub mod separation;
+pub mod slc;
 pub mod snapshot;
 pub mod space;
 mod validity;
@@ -126,6 +127,10 @@ impl Ftl {
         let separated = plugs.separation(&config.alloc.separation, &ground).map(Separator::new);
         let classes = separated.as_ref().map_or_else(|| config.alloc.classes(), Separator::classes);
         blocks.origins = vec![Origin::default(); separated.as_ref().map_or(0, |_| blocks.len())];
+        if !config.slc.is_off() {
+            (blocks.slc, blocks.slc_erases) = (vec![false; blocks.len()], vec![0; blocks.len()]);
+            blocks.slc_lacks = pages - pages / config.device.bits as u16;
+        }
         let of_victims = separated.as_ref().and_then(Separator::classes_of_victims);
         let mut victim = plugs.victim_by_class(&config.gc.victim, &blocks, of_victims);
         victim.init(&blocks, 0);
@@ -268,7 +273,7 @@ impl Ftl {
         fill.pending += count;
         debug_assert!(fill.bound <= self.blocks.pages_per_block, "{block:?} overflows");
         if fill.bound == self.blocks.pages_per_block {
-            self.space.fully_bound(block, plane);
+            self.space.fully_bound(block, plane, self.blocks.is_slc(block));
         }
     }
 
@@ -359,7 +364,10 @@ impl Ftl {
     /// Whether `block` can be used again after its next erase.
     fn gives_back(&self, block: BlockId) -> bool {
         debug_assert!(!self.blocks.is_bad(block), "{block:?} is bad already");
-        !self.wear.ends(block, self.blocks.erases[block.at()] + 1)
+        let erases = self.blocks.erases[block.at()] + 1;
+        let of_slc = self.blocks.slc_erases.get(block.at());
+        let of_slc = of_slc.map_or(0, |&erases| erases + u32::from(self.blocks.is_slc(block)));
+        !self.wear.ends(block, erases, of_slc)
     }
 
     /// The first valid page of `block` at or after its page `from`.
@@ -407,6 +415,9 @@ impl Ftl {
         let gives_back = self.gives_back(block);
         self.blocks.state[at] = if gives_back { BlockState::Free } else { BlockState::Bad };
         self.blocks.erases[at] += 1;
+        if self.blocks.is_slc(block) {
+            self.end_slc(block);
+        }
         let bound = u32::from(std::mem::take(&mut self.blocks.fill[at].bound));
         debug_assert_eq!(bound, self.geo.pages_per_block, "{block:?} was erased half full");
         self.blocks.check(block);

@@ -54,6 +54,7 @@ use crate::config::{Config, GcPath};
 use crate::ftl::blocks::BlockTable;
 use crate::ftl::reclaim::UnitEvent;
 use crate::ftl::separation::Classes;
+use crate::ftl::slc::SlcBlocks;
 use crate::nand::geometry::Geometry;
 use crate::units::{BlockId, Divisor, PlaneId, PoolId};
 use free_list::FreeList;
@@ -108,8 +109,7 @@ pub struct Space {
     open_supers: Vec<Vec<BlockId>>,
     /// With superblocks: the plane of the pool that takes the next copy, indexed like `open_supers`.
     copy_turn: Vec<u32>,
-    /// With superblocks: the plane, in striping order, that takes the next page of each frontier that the host may
-    /// fill.
+    /// With superblocks: the plane, in striping order, of the next page of each frontier that the host may fill.
     host_turn: Vec<u32>,
     used: u64,
     free_total: u64,
@@ -135,6 +135,8 @@ pub struct Space {
     recovers: bool,
     /// Whether erased blocks may be kept while copies have room in open blocks of other classes.
     keeps: bool,
+    /// SLC blocks, if the device has them.
+    pub(crate) slc: Option<Box<SlcBlocks>>,
     /// Most superblocks that a frontier may have open in a pool.
     open_at_most: u32,
     dynamic_wear: bool,
@@ -200,6 +202,7 @@ impl Space {
             isolates: false,
             recovers: !config.power.is_off(),
             keeps: !config.power.is_off() || (separates && config.raid.group > 0),
+            slc: SlcBlocks::new(config, geo).map(Box::new),
             open_at_most: (config.most_classes() / streams).clamp(1, 2),
             dynamic_wear: config.wear.dynamic,
             releases: 0,

@@ -27,6 +27,8 @@ pub struct Wear {
     threshold: u32,
     /// Erases that each erase unit survives; empty: any number.
     limits: Vec<u32>,
+    /// Erases of an SLC block that wear it as much as so many others.
+    slc: SlcWear,
     /// Pools in which a block has been erased since they were levelled.
     due: Vec<bool>,
     /// Lower bound on the erases of the good blocks of a pool, which saves most searches.
@@ -40,6 +42,7 @@ impl Wear {
         let wear = &config.wear;
         Wear {
             threshold: wear.static_threshold,
+            slc: SlcWear::new(config),
             limits: if wear.endurance == 0 { Vec::new() } else { limits(config, geo) },
             due: vec![false; geo.pools as usize],
             floor: vec![0; geo.pools as usize],
@@ -85,15 +88,42 @@ impl Wear {
         limit
     }
 
-    /// Whether `block` is worn out by its `erases`-th erase.
+    /// Whether `block` is worn out by its `erases`-th erase, of which `of_slc` ended its use as an SLC block.
     #[inline]
     #[must_use]
-    pub fn ends(&self, block: BlockId, erases: u32) -> bool {
+    pub fn ends(&self, block: BlockId, erases: u32, of_slc: u32) -> bool {
         debug_assert!(
             self.limits.is_empty() || block.at() < self.limits.len(),
             "{block:?} has no endurance"
         );
-        self.limits.get(block.at()).is_some_and(|&limit| erases >= limit)
+        self.limits.get(block.at()).is_some_and(|&limit| self.slc.reach(erases, of_slc, limit))
+    }
+}
+
+/// How much less erases of SLC blocks wear: `slc` of them as much as `all` others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SlcWear {
+    slc: u64,
+    all: u64,
+}
+
+impl SlcWear {
+    /// From `slc.endurance` and `wear.endurance`.
+    pub(super) fn new(config: &Config) -> SlcWear {
+        let (slc, all) = (config.slc.endurance, config.wear.endurance.max(1));
+        assert!(slc > 0, "SLC blocks survive no erase");
+        SlcWear { slc: u64::from(slc), all: u64::from(all) }
+    }
+
+    /// Whether `erases`, of which `of_slc` were of an SLC block, wear as much as `limit` erases with all bits.
+    #[inline]
+    pub(super) fn reach(self, erases: u32, of_slc: u32, limit: u32) -> bool {
+        debug_assert!(of_slc <= erases, "{of_slc} of {erases} erases");
+        if of_slc == 0 {
+            return erases >= limit;
+        }
+        let worn = u64::from(erases - of_slc) * self.slc + u64::from(of_slc) * self.all;
+        worn >= u64::from(limit) * self.slc
     }
 }
 

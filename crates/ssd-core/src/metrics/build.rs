@@ -65,9 +65,11 @@ pub fn audit(inputs: &Inputs) -> Vec<String> {
     let kinds = m.gc.foreground + m.gc.background;
     equal("GC calls = foreground + background", m.gc.calls.into(), kinds.into());
     if inputs.at_rest && m.since == Nanos::ZERO {
-        for (name, cause, pages) in
-            [("GC", Cause::Gc, &m.gc.pages), ("wear levelling", Cause::Wear, &m.wear.pages)]
-        {
+        for (name, cause, pages) in [
+            ("GC", Cause::Gc, &m.gc.pages),
+            ("wear levelling", Cause::Wear, &m.wear.pages),
+            ("folding", Cause::Fold, &m.slc.pages),
+        ] {
             let (reads, programs) = (m.flash.reads[cause.at()], m.flash.programs[cause.at()]);
             let ends = pages.moved + pages.stale;
             equal(&format!("{name} programs = moved + stale"), programs.into(), ends.into());

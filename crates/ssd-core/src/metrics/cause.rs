@@ -26,6 +26,8 @@ words! {
         Reconstruct = "reconstruct",
         /// A page that a failed chip held, for the spare.
         Rebuild = "rebuild",
+        /// Folding of SLC blocks.
+        Fold = "fold",
     }
 }
 

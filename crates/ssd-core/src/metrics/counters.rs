@@ -11,3 +11,4 @@ pub use super::report::host::HostCounts;
 pub use super::report::power::PowerCounts;
 pub use super::report::raid::RaidCounts;
 pub use super::report::remap::RemapCounts;
+pub use super::report::slc::SlcCounts;

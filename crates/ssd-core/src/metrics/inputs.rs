@@ -95,6 +95,8 @@ pub struct DeviceState<'a> {
     pub extra_owner_bytes: u64,
     /// Records that survive a power cut; `None` if power is never cut.
     pub records: Option<RecordCounts>,
+    /// SLC blocks that are not erased; `None` on a device without any.
+    pub slc_blocks: Option<u64>,
     /// Classes of pages; `None` where no policy separates them.
     pub separation: Option<SeparationState>,
     /// Reclaim units by handle; `None` without handles.
@@ -141,6 +143,11 @@ pub struct DeviceState<'a> {
 }
 
 impl Inputs<'_> {
+    /// Whether blocks wear out, and all erases wear them alike.
+    pub(super) fn wears_evenly(&self) -> bool {
+        self.device.endurance > 0 && self.device.slc_blocks.is_none()
+    }
+
     /// Length of the measurement.
     pub(super) fn span_ns(&self) -> u64 {
         (self.ended - self.measured.since).0

@@ -39,7 +39,7 @@ use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use counters::{
     BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, MoveCounts, PartSums,
-    Parts, RaidCounts, RemapCounts, RequestsInSystem, WearCounts,
+    Parts, RaidCounts, RemapCounts, RequestsInSystem, SlcCounts, WearCounts,
 };
 use degraded::DegradedStats;
 use histogram::Histogram;
@@ -61,6 +61,8 @@ pub struct Measurements {
     pub gc: GcCounts,
     /// Static wear levelling.
     pub wear: WearCounts,
+    /// SLC blocks.
+    pub slc: SlcCounts,
     /// Invalid pages of each victim when it was chosen.
     pub victim_invalid: Histogram,
     /// Host requests and pages.
@@ -105,6 +107,7 @@ impl Measurements {
             flash: FlashCounts::default(),
             gc: GcCounts::default(),
             wear: WearCounts::default(),
+            slc: SlcCounts::default(),
             victim_invalid: Histogram::new(),
             host: HostCounts::default(),
             buffer: BufferCounts::default(),
@@ -202,6 +205,7 @@ impl Measurements {
     pub fn moves(&mut self, cause: Cause) -> &mut MoveCounts {
         match cause {
             Cause::Wear => &mut self.wear.pages,
+            Cause::Fold => &mut self.slc.pages,
             _ => &mut self.gc.pages,
         }
     }

@@ -20,6 +20,7 @@ pub fn text(report: &Report) -> String {
     parts(report, &mut out);
     flash(report, &mut out);
     collection(report, &mut out);
+    slc::cache(report, &mut out);
     device(report, &mut out);
     failure::chips(report, &mut out);
     separation::classes(report, &mut out);
@@ -55,6 +56,7 @@ macro_rules! row {
 mod durable;
 mod failure;
 mod separation;
+mod slc;
 
 /// A count in at most 10 columns.
 fn short_count(n: u64) -> String {

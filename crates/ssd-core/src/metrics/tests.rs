@@ -110,6 +110,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             page_bytes: 4096,
             flash_block_bytes: 256 * 4096,
             user_pages: 10_000,
+            slc_blocks: None,
             parity_groups: None,
             pages_by_owners: None,
             extra_owner_bytes: 0,

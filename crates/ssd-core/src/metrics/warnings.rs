@@ -118,7 +118,7 @@ fn is_of_reads(report: &Report) -> bool {
 }
 
 fn no_gc(report: &Report) -> Option<String> {
-    if report.gc.calls > 0 {
+    if report.gc.calls > 0 || report.slc.as_ref().is_some_and(|slc| slc.folds > 0) {
         return None;
     }
     if report.host.pages_written == 0 {

@@ -3,16 +3,18 @@
 use super::geometry::Geometry;
 use super::interconnect::formula_ns;
 use crate::config::{Config, GcPath, InterconnectModel, Suspend, TimingModel};
-use crate::units::Ppn;
 
 /// The most types of pages: bits of a cell.
 pub const MOST_TYPES: usize = 4;
 
+/// The type of the pages of SLC blocks, after those of the others.
+pub const SLC_TYPE: usize = MOST_TYPES;
+
 /// Array times of the pages of each type.
 #[derive(Clone, Copy, Debug)]
 struct Types {
-    read_ns: [u64; MOST_TYPES],
-    program_ns: [u64; MOST_TYPES],
+    read_ns: [u64; MOST_TYPES + 1],
+    program_ns: [u64; MOST_TYPES + 1],
 }
 
 /// Phases of operations in nanoseconds.
@@ -101,27 +103,27 @@ impl Times {
         }
     }
 
-    /// Whether pages of different types take different times.
+    /// Whether pages of different types take different times, or may.
     #[must_use]
     pub fn has_types(&self) -> bool {
         self.types.is_some()
     }
 
-    /// Array read of `page`. Without `FULL` all pages take the same time.
+    /// Array read of a page of type `kind`. Without `FULL` all pages take the same time.
     #[inline(always)]
     #[must_use]
-    pub fn read_of<const FULL: bool>(&self, geo: &Geometry, page: Ppn) -> u64 {
+    pub fn read_of<const FULL: bool>(&self, kind: impl FnOnce() -> usize) -> u64 {
         match &self.types {
-            Some(types) if FULL => types.read_ns[geo.type_of(page)],
+            Some(types) if FULL => types.read_ns[kind()],
             _ => self.read_ns,
         }
     }
 
-    /// Array program of `page`.
+    /// Array program of a page of type `kind`.
     #[inline]
     #[must_use]
-    pub fn program_of(&self, geo: &Geometry, page: Ppn) -> u64 {
-        self.types.as_ref().map_or(self.program_ns, |types| types.program_ns[geo.type_of(page)])
+    pub fn program_of(&self, kind: impl FnOnce() -> usize) -> u64 {
+        self.types.as_ref().map_or(self.program_ns, |types| types.program_ns[kind()])
     }
 
     /// Array program of page `page` of a flash block.
@@ -152,17 +154,18 @@ impl Types {
     /// `None` if all pages take the same times.
     fn new(config: &Config) -> Option<Types> {
         let t = &config.timing;
-        let times = |list: &[u64], ns: u64| {
-            let mut times = [ns; MOST_TYPES];
+        let times = |list: &[u64], ns: u64, slc_ns: u64| {
+            let mut times = [ns; MOST_TYPES + 1];
             assert!(list.len() <= MOST_TYPES, "{} types of pages", list.len());
             times[..list.len()].copy_from_slice(list);
+            times[SLC_TYPE] = slc_ns;
             times
         };
         let differ = |list: &[u64], ns: u64| list.iter().any(|&time| time != ns);
         let found = differ(&t.read_types, t.read_ns) || differ(&t.program_types, t.program_ns);
-        found.then(|| Types {
-            read_ns: times(&t.read_types, t.read_ns),
-            program_ns: times(&t.program_types, t.program_ns),
+        (found || !config.slc.is_off()).then(|| Types {
+            read_ns: times(&t.read_types, t.read_ns, config.slc.read_ns),
+            program_ns: times(&t.program_types, t.program_ns, config.slc.program_ns),
         })
     }
 }

@@ -4,7 +4,7 @@
 //! start when a pool is considered, which happens at the end of an instant in which something in the pool has
 //! changed.
 
-use super::array::op::{MovedPage, Op, Work, job_cause};
+use super::array::op::{MovedPage, Op, Work};
 use super::collector::Job;
 use super::collector::turn::PoolTurn;
 use super::core::Core;
@@ -16,6 +16,7 @@ use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::Next;
 use crate::ftl::gc::trigger::SpaceView;
+use crate::metrics::counters::Cause;
 use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, UnitId};
 
@@ -64,11 +65,11 @@ impl Core {
         self.ledger.measured.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
     }
 
-    /// The frontier of copies; with `levels`, of those of wear levelling.
+    /// The frontier of the copies of jobs with `cause`.
     #[inline(always)]
-    pub(crate) fn copy_stream(&self, levels: bool) -> u32 {
+    pub(crate) fn copy_stream(&self, cause: Cause) -> u32 {
         let space = &self.ftl.space;
-        if levels { space.wear_stream() } else { space.gc_stream() }
+        if cause == Cause::Wear { space.wear_stream() } else { space.gc_stream() }
     }
 
     /// The frontier of the copy of a page on `home`. It may change while the copy waits, if it is that of a class.
@@ -78,11 +79,11 @@ impl Core {
         home: PlaneId,
         moved: MovedPage,
     ) -> u32 {
-        if FULL && !moved.levels && self.ftl.separates() {
+        if FULL && !moved.levels() && self.ftl.separates() {
             debug_assert_eq!(self.ftl.geo.pool_of(home), moved.pool, "a copy leaves its pool");
             return self.ftl.space.class_with_page(home, u32::from(moved.class));
         }
-        self.copy_stream(FULL && moved.levels)
+        self.copy_stream(if FULL { moved.cause } else { Cause::Gc })
     }
 
     /// Keep the window full; when nothing is left to copy, queue the erase. The page in slot `spare` is
@@ -98,7 +99,7 @@ impl Core {
         debug_assert!(job.in_flight <= window, "{pool:?} moves more pages than its window holds");
         debug_assert!(job.scan <= self.ftl.geo.pages_per_block, "{pool:?} scans another block");
         while job.in_flight < window && job.erases.is_done() {
-            let (victim, levels) = (job.victim, FULL && job.levels);
+            let (victim, cause) = (job.victim, if FULL { job.cause } else { Cause::Gc });
             let Some(source) = self.ftl.next_valid(victim, job.scan) else {
                 let moved_all = job.in_flight == 0;
                 spare.into_iter().for_each(|slot| self.array.ops.remove(slot));
@@ -114,10 +115,11 @@ impl Core {
             job.scan = source.0 - self.ftl.geo.first_page(victim).0 + 1;
             job.in_flight += 1;
             let last = job.in_flight == window;
-            let separates = FULL && !levels && self.ftl.separates();
+            let separates = FULL && cause != Cause::Wear && self.ftl.separates();
             let class = if separates { self.ftl.class_of_copy(source) } else { 0 };
-            let moved = MovedPage { pool, source, levels, in_buffer: false, class };
-            let work = match self.gc.path {
+            let moved = MovedPage { pool, source, cause, in_buffer: false, class };
+            let path = if FULL && cause == Cause::Fold { self.gc.fold_path } else { self.gc.path };
+            let work = match path {
                 GcPath::Copyback if FULL => Work::GcCopyback(moved),
                 _ => Work::GcRead(moved),
             };
@@ -175,10 +177,10 @@ impl Core {
         assert_eq!(job.in_flight, 0, "{victim:?} is erased while its pages move");
         assert!(job.erases.is_done(), "{victim:?} is erased twice");
         job.erases = Join::of(members);
-        let levels = job.levels;
+        let cause = job.cause;
         for plane in self.ftl.geo.planes_of_block(victim) {
             let first = self.ftl.geo.page_on(victim, plane, 0);
-            let work = Work::Erase { pool, first, levels };
+            let work = Work::Erase { pool, first, cause };
             let slot = self.array.ops.insert(Op::new(work, Lpn::NONE, plane, self.array.now));
             self.enqueue(slot, W_GC);
         }
@@ -187,12 +189,11 @@ impl Core {
 
     /// Drop the page that `slot` has read, which no longer has an owner.
     #[inline(never)]
-    pub(crate) fn drop_page(&mut self, slot: OpSlot, MovedPage { pool, levels, .. }: MovedPage) {
-        let cause = job_cause(levels);
+    pub(crate) fn drop_page(&mut self, slot: OpSlot, MovedPage { pool, cause, .. }: MovedPage) {
         assert!(self.gc.pages_read[cause.at()] > 0, "{pool:?} drops a page that was not read");
         self.ledger.measured.moves(cause).dropped += 1;
         self.gc.pages_read[cause.at()] -= 1;
-        self.ftl.space.job_pages_done(pool, self.copy_stream(levels), 1);
+        self.ftl.space.job_pages_done(pool, self.copy_stream(cause), 1);
         if self.gc.watches_way {
             self.array.give_buffer(&self.ftl.geo, slot);
         }
@@ -309,10 +310,11 @@ impl Ssd {
         assert!(!self.core.gc.collects(pool), "{pool:?} has a job already");
         assert_eq!(self.core.ftl.blocks.pool_of(block), pool, "{block:?} of another pool");
         assert!(!(choice.levels && foreground), "wear levelling of {pool:?} goes before the host");
-        if choice.levels {
-            self.core.ledger.measured.wear.calls += 1;
-        } else {
-            self.core.count_victim(choice, foreground);
+        let cause = self.core.ftl.cause_of(choice);
+        match cause {
+            Cause::Wear => self.core.ledger.measured.wear.calls += 1,
+            Cause::Fold => self.core.ledger.measured.slc.count_fold(foreground),
+            _ => self.core.count_victim(choice, foreground),
         }
         if !foreground {
             let deferred = self.core.gc.agenda.watches_requests() && !choice.levels;
@@ -340,7 +342,7 @@ impl Ssd {
             in_flight: 0,
             erases: Join::default(),
             foreground,
-            levels: choice.levels,
+            cause,
             since: self.core.array.now,
         });
         self.core.gc.job_begins(pool, &self.core.ftl.geo, &mut self.core.array);
@@ -366,7 +368,7 @@ impl Ssd {
             power.forget_victim(&self.core, victim);
         }
         let job = self.core.gc.job_ends(pool, &self.core.ftl.geo, &mut self.core.array);
-        if !job.levels {
+        if job.cause == Cause::Gc {
             let took = (self.core.array.now - job.since).0;
             let gc = &mut self.core.ledger.measured.gc;
             gc.jobs_done += 1;

@@ -2,7 +2,7 @@
 
 use super::array::EndedOp;
 use super::array::event::Timer;
-use super::array::op::{MovedPage, OpKind, Work, job_cause};
+use super::array::op::{MovedPage, OpKind, Work};
 use super::core::Core;
 use super::ssd::Ssd;
 use crate::ftl::owners::Claim;
@@ -249,7 +249,7 @@ impl Ssd {
         &mut self,
         slot: OpSlot,
         (lpn, target): (Lpn, Ppn),
-        MovedPage { source, pool, levels, .. }: MovedPage,
+        MovedPage { source, pool, cause, .. }: MovedPage,
     ) {
         debug_assert!(self.core.gc.collects(pool), "{source:?} has moved without a job");
         debug_assert_eq!(
@@ -257,7 +257,7 @@ impl Ssd {
             pool,
             "it left its pool"
         );
-        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
+        let cause = if FULL { cause } else { Cause::Gc };
         let relocated = self.core.ftl.relocate(source, target, lpn);
         if relocated {
             if FULL {

@@ -15,7 +15,7 @@ use crate::ftl::Ftl;
 use crate::ftl::plugs::Plugs;
 use crate::host::device::DeviceError;
 use crate::sched::order::{R_HOST, W_HOST};
-use crate::units::{OpSlot, PlaneId};
+use crate::units::{OpSlot, PlaneId, Ppn};
 
 /// Host, flash array, collection and measurement over the page decisions.
 pub struct Core {
@@ -147,7 +147,7 @@ impl Core {
         // A page that is not known takes as long as pages do on average.
         let ns = match on_flash {
             _ if program => times.program_ns,
-            Some(page) => times.read_of::<true>(&self.ftl.geo, page),
+            Some(page) => times.read_of::<true>(|| self.ftl.type_of(page)),
             None => times.read_ns,
         };
         debug_assert!(plane.0 < self.ftl.geo.planes, "{slot:?} waits nowhere");
@@ -155,6 +155,23 @@ impl Core {
         let loads = self.loads.as_mut().expect("seen");
         loads.queued(plane, (self.array.now, ns), program);
         self.groups_due = true;
+    }
+
+    /// Array read of `page`.
+    #[inline(always)]
+    pub(super) fn read_ns<const FULL: bool>(&self, page: Ppn) -> u64 {
+        self.array.times.read_of::<FULL>(|| self.ftl.type_of(page))
+    }
+
+    /// Array program of the operation in `slot`, which is bound to a page. The plain loop looks up no page.
+    #[inline(always)]
+    pub(super) fn program_ns<const FULL: bool>(&self, slot: OpSlot) -> u64 {
+        let times = &self.array.times;
+        if FULL {
+            times.program_of(|| self.ftl.type_of(self.array.ops[slot].ppn))
+        } else {
+            times.program_ns
+        }
     }
 
     /// End the run at this instant, with the first error of all.

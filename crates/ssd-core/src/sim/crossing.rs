@@ -22,7 +22,7 @@ impl Core {
         let own = self.array.ops[slot].plane;
         let stream = self.frontier_of_copy::<FULL>(own, moved);
         debug_assert_eq!(own, self.ftl.geo.plane_of(moved.source));
-        let plane = if FULL && self.ftl.space.copies_in_turn() && !moved.levels {
+        let plane = if FULL && self.ftl.space.copies_in_turn() && !moved.levels() {
             self.ftl.space.copy_plane_in_turn(own, stream)
         } else {
             self.ftl.space.copy_plane(own, stream, &self.ftl.blocks)

@@ -7,9 +7,11 @@
 mod copy;
 mod groups;
 mod precondition;
+mod tally;
 mod trim;
 
 pub use groups::GroupTally;
+pub use tally::Tally;
 
 use super::front::{Pages, is_in_part, is_of_whole_pages, pages_of};
 use super::ssd::policy_error;
@@ -24,47 +26,11 @@ use crate::ftl::snapshot::DeviceSnapshot;
 use crate::ftl::{Choice, Ftl};
 use crate::host::device::DeviceError;
 use crate::host::request::{Op, Request};
+use crate::metrics::counters::Cause;
 use crate::metrics::histogram::Histogram;
 use crate::nand::flash::Payload;
 pub use crate::nand::flash::fill_digest;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
-
-/// What the functional executor counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Tally {
-    /// Host pages written.
-    pub host_pages: u64,
-    /// Pages copied by collection.
-    pub gc_pages: u64,
-    /// Blocks collected.
-    pub victims: u64,
-    /// Of these, at the reserve or at a trigger's hard watermark.
-    pub foreground: u64,
-    /// Of these, chosen by the reserve's greedy rule.
-    pub by_reserve: u64,
-    /// Victims for a demand that collection cannot meet.
-    pub unmet: u64,
-    /// Victims that the policy chose for a demand that can be met.
-    pub decided: u64,
-    /// Valid pages of all victims.
-    pub victim_valid: u64,
-    /// Blocks collected by static wear levelling.
-    pub levelled: u64,
-    /// Pages copied by it.
-    pub wear_pages: u64,
-    /// Pages read and programmed for copies.
-    pub remap_pages: u64,
-    /// Pages that were read because the host wrote only a part of them.
-    pub rests_read: u64,
-}
-
-impl Tally {
-    /// Pages programmed for any reason.
-    #[must_use]
-    pub const fn programs(&self) -> u64 {
-        self.host_pages + self.gc_pages + self.wear_pages + self.remap_pages
-    }
-}
 
 /// Page decisions without timing on one device.
 pub struct Functional {
@@ -297,6 +263,7 @@ impl Functional {
             let (pool, expected) = (self.ftl.geo.pool_of(plane), self.ftl.geo.pool_of(planned));
             debug_assert_eq!(pool, expected, "{lpn:?} is written to another pool");
             let (ppn, old) = self.ftl.write_now(plane, stream, lpn);
+            self.tally.slc.host_pages += u64::from(self.ftl.is_slc_page(ppn));
             if self.ftl.flash.keeps_contents() {
                 let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
                 self.ftl.flash.store(ppn, self.sequence, &payload);
@@ -397,13 +364,7 @@ impl Functional {
         if let Some(list) = &mut self.victims {
             list.push(block);
         }
-        let stream = if choice.levels {
-            self.tally.levelled += 1;
-            self.ftl.space.wear_stream()
-        } else {
-            self.count_victim(choice, foreground);
-            self.ftl.space.gc_stream()
-        };
+        let (cause, stream) = self.count_job(choice, foreground);
         self.ftl.begin_collection(choice);
         let mut pages = std::mem::take(&mut self.pages);
         pages.take(&self.ftl, block);
@@ -442,8 +403,11 @@ impl Functional {
             left = left.after(copied);
         }
         debug_assert_eq!(self.ftl.blocks.valid[block.at()], 0, "{block:?} keeps pages");
-        let copies =
-            if choice.levels { &mut self.tally.wear_pages } else { &mut self.tally.gc_pages };
+        let copies = match cause {
+            Cause::Wear => &mut self.tally.wear_pages,
+            Cause::Fold => &mut self.tally.fold_pages,
+            _ => &mut self.tally.gc_pages,
+        };
         *copies += moved;
         if self.ftl.separates() {
             self.ftl.note_moved(block, moved);
@@ -457,6 +421,19 @@ impl Functional {
             "{block:?} is still collected"
         );
         self.agenda.watch_device(&self.ftl);
+    }
+
+    /// Count the job of `choice`: its cause, and the frontier of its copies.
+    #[inline]
+    fn count_job(&mut self, choice: Choice, foreground: bool) -> (Cause, u32) {
+        let cause = self.ftl.cause_of(choice);
+        match cause {
+            Cause::Wear => self.tally.levelled += 1,
+            Cause::Fold => self.tally.slc.count_fold(foreground),
+            _ => self.count_victim(choice, foreground),
+        }
+        let space = &self.ftl.space;
+        (cause, if choice.levels { space.wear_stream() } else { space.gc_stream() })
     }
 
     #[inline]

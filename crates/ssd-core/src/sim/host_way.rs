@@ -38,7 +38,7 @@ impl Core {
     #[inline(never)]
     pub(crate) fn retries_ns(&mut self, slot: OpSlot) -> u64 {
         let page = self.array.ops[slot].ppn;
-        let read_ns = self.array.times.read_of::<true>(&self.ftl.geo, page);
+        let read_ns = self.array.times.read_of::<true>(|| self.ftl.type_of(page));
         let op = &self.array.ops[slot];
         let erases = self.ftl.blocks.erases[self.ftl.geo.block_of(op.ppn).at()];
         let errors = self.array.way.read_errors.as_mut().expect("the caller has checked");

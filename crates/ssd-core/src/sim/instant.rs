@@ -73,7 +73,7 @@ impl Core {
     #[inline(never)]
     pub(super) fn sample(&mut self) -> Result<(), DeviceError> {
         self.ledger.sample(Gauges {
-            used_pages: self.ftl.space.used(),
+            used_pages: self.ftl.used_pages(),
             free_blocks: self.ftl.space.free_blocks_total(),
             gc_active_pools: u64::from(self.gc.active()),
         })

@@ -1,6 +1,6 @@
 //! Operations start: only here are their addresses bound, and their unit takes them.
 
-use super::array::op::{MovedPage, OpKind, Work, job_cause};
+use super::array::op::{MovedPage, OpKind, Work};
 use super::core::Core;
 use super::power::start_metadata;
 use super::ssd::Ssd;
@@ -30,23 +30,6 @@ impl Core {
             space.has_page(plane, stream)
         } else {
             space.has_open(plane, stream)
-        }
-    }
-
-    /// Array read of `page`.
-    #[inline(always)]
-    pub(super) fn read_ns<const FULL: bool>(&self, page: Ppn) -> u64 {
-        self.array.times.read_of::<FULL>(&self.ftl.geo, page)
-    }
-
-    /// Array program of the operation in `slot`, which is bound to a page. The plain loop looks up no page.
-    #[inline(always)]
-    fn program_ns<const FULL: bool>(&self, slot: OpSlot) -> u64 {
-        let times = &self.array.times;
-        if FULL {
-            times.program_of(&self.ftl.geo, self.array.ops[slot].ppn)
-        } else {
-            times.program_ns
         }
     }
 
@@ -114,7 +97,7 @@ impl Core {
         slot: OpSlot,
         moved: MovedPage,
     ) -> bool {
-        let MovedPage { pool, source, levels, .. } = moved;
+        let MovedPage { pool, source, cause, .. } = moved;
         let plane = self.ftl.geo.plane_of(source);
         debug_assert_eq!(self.ftl.geo.unit_of(plane).at(), unit, "{source:?} is on another unit");
         debug_assert!(self.gc.collects(pool), "{pool:?} moves {source:?} without a job");
@@ -130,7 +113,7 @@ impl Core {
             }
         }
         self.array.ops[slot].ppn = source;
-        let cause = if FULL { job_cause(levels) } else { Cause::Gc };
+        let cause = if FULL { cause } else { Cause::Gc };
         self.ledger.measured.flash.reads[cause.at()] += 1;
         self.gc.pages_read[cause.at()] += 1;
         true
@@ -166,7 +149,7 @@ impl Core {
         if self.ftl.space.has_page(plane, self.frontier_of_copy::<true>(plane, moved)) {
             self.bind_copy::<true>(slot, moved, plane);
             let programmed = self.array.ops[slot].ppn;
-            let program_ns = self.array.times.program_of(&self.ftl.geo, programmed);
+            let program_ns = self.array.times.program_of(|| self.ftl.type_of(programmed));
             let array_ns = self.read_ns::<true>(moved.source) + program_ns;
             let times = (array_ns, 0);
             self.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
@@ -236,9 +219,9 @@ impl Core {
         moved: MovedPage,
         plane: PlaneId,
     ) {
-        let MovedPage { pool, levels, .. } = moved;
+        let pool = moved.pool;
         let (stream, cause) = if FULL {
-            (self.frontier_of_copy::<true>(plane, moved), job_cause(levels))
+            (self.frontier_of_copy::<true>(plane, moved), moved.cause)
         } else {
             (self.ftl.space.gc_stream(), Cause::Gc)
         };
@@ -263,7 +246,7 @@ impl Core {
         if FULL {
             if self.ftl.separates() {
                 self.ftl.note_moved_page(moved.source);
-                if !levels {
+                if !moved.levels() {
                     self.ftl.note_class(moved.class, stream);
                 }
             }
@@ -462,6 +445,9 @@ impl Ssd {
         }
         let cause = if FULL { self.core.array.ops[slot].cause() } else { Cause::Host };
         self.core.ledger.measured.flash.programs[cause.at()] += 1;
+        if FULL && self.core.ftl.is_slc_page(self.core.array.ops[slot].ppn) {
+            self.core.ledger.measured.slc.host_pages += 1;
+        }
         self.core.ledger.measured.note_write();
     }
 }

@@ -47,6 +47,7 @@ mod rig;
 mod room;
 mod separation;
 mod separation_combined;
+mod slc;
 mod snapshot;
 mod snapshot_contradictions;
 mod snapshot_form;

@@ -2,10 +2,10 @@
 //! order, every page in the same place, the same write amplification, with and without wear levelling.
 
 use crate::cases::cases;
-use crate::oracle::naive_ftl::{NaiveFtl, Rule};
+use crate::oracle::naive_ftl::{NaiveFtl, Rule, Slc};
 use crate::rig::{PAGE, device, free_blocks, victim, whole};
 use proptest::prelude::*;
-use ssd_core::config::{Config, Frontiers, PoolScope, RemapMode};
+use ssd_core::config::{Config, Frontiers, PoolScope, RemapMode, SlcFull, SlcMode};
 use ssd_core::ftl::Ftl;
 use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::request::Op;
@@ -35,6 +35,17 @@ struct Case {
     copies: f64,
     /// Share of the writes and TRIMs that go to the first eighth of the pages.
     skew: f64,
+    /// Bits of a cell, and the SLC blocks, if there are some.
+    bits: u32,
+    slc: Option<Slc>,
+}
+
+fn slc_blocks() -> impl Strategy<Value = (u32, Option<Slc>)> {
+    let some = (2u32..=4, 0usize..3, 0usize..=100, any::<bool>());
+    let some = some.prop_map(|(bits, fixed, percent, waits)| {
+        (bits, Some(Slc { pages: 0, fixed, percent, waits }))
+    });
+    prop_oneof![Just((1, None)), some]
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
@@ -42,7 +53,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     let rule = prop_oneof![Just(Rule::Greedy), Just(Rule::Fifo)];
     let levels = (1u32..=4, 0u32..=6, 0u32..=4, 0u32..=5, prop_oneof![Just(0u32), 1u32..=4]);
     let few = || prop_oneof![Just(0.0), 0.0f64..0.4];
-    let rest = (few(), few(), prop_oneof![Just(0.0), 0.8f64..0.99]);
+    let rest = (few(), few(), prop_oneof![Just(0.0), 0.8f64..0.99], slc_blocks());
     (shape, 12u32..40, 1u32..=16, levels, rule, any::<[bool; 2]>(), any::<u64>(), rest).prop_map(
         |(
             shape,
@@ -52,8 +63,12 @@ fn any_case() -> impl Strategy<Value = Case> {
             rule,
             [one_frontier, by_erases],
             seed,
-            (trims, copies, skew),
+            (trims, copies, skew, (bits, slc)),
         )| {
+            // A share of zero is no key, and an SLC block has whole pages.
+            let slc = slc.filter(|slc| slc.fixed + slc.percent > 0);
+            let slc = slc.map(|slc| Slc { pages: pages as usize, ..slc });
+            let (pages, bits) = slc.map_or((pages, 1), |_| (pages * bits, bits));
             let (soft, hard) = (soft.min(blocks - 1), hard.min(blocks - 1));
             // A shared page stays on its plane, and one of several could be crowded.
             let shape = if copies > 0.0 { [1; 3] } else { shape };
@@ -67,12 +82,14 @@ fn any_case() -> impl Strategy<Value = Case> {
                 hard: hard.min(soft),
                 threshold,
                 rule,
-                one_frontier,
+                one_frontier: one_frontier && slc.is_none(),
                 by_erases,
                 seed,
                 trims,
                 copies,
                 skew,
+                bits,
+                slc,
             };
             Case { blocks: blocks.max(reserve + spare + 7), ..case }
         },
@@ -93,6 +110,18 @@ fn config(case: &Case) -> Config {
     c.gc.victim = victim(if case.rule == Rule::Greedy { "greedy" } else { "fifo" });
     c.wear.dynamic = case.by_erases;
     c.remap.mode = RemapMode::Share;
+    (c.device.bits, c.device.word_line) = (case.bits, case.bits);
+    if let Some(slc) = case.slc {
+        c.slc.mode = match (slc.fixed, slc.percent) {
+            (0, _) => SlcMode::Dynamic,
+            (_, 0) => SlcMode::Static,
+            _ => SlcMode::Hybrid,
+        };
+        // By hand: fewer blocks than the spare holds are no concern of the comparison.
+        c.slc.static_bytes = slc.fixed as u64 * slc.pages as u64 * 2048 * u64::from(planes);
+        c.slc.share = slc.percent as f64 / 100.0;
+        c.slc.full = if slc.waits { SlcFull::Wait } else { SlcFull::Direct };
+    }
     c
 }
 
@@ -109,6 +138,7 @@ fn naive(case: &Case) -> NaiveFtl {
     (naive.one_frontier, naive.by_erases) = (case.one_frontier, case.by_erases);
     (naive.reserve, naive.soft) = (case.reserve as usize, case.soft as usize);
     (naive.hard, naive.threshold) = (case.hard as usize, case.threshold);
+    naive.slc = case.slc;
     naive
 }
 
@@ -153,6 +183,8 @@ fn compare(case: &Case, steps: u32) {
     assert_eq!(victims.len(), naive.victims.len());
     let t = functional.tally;
     assert_eq!((t.host_pages, t.gc_pages), (naive.host_programs, naive.gc_programs));
+    assert_eq!((t.slc.folds, t.fold_pages), (naive.folds, naive.fold_programs));
+    assert_eq!(t.slc.host_pages, naive.slc_programs);
     assert_eq!((t.levelled, t.wear_pages), (naive.levelled, naive.wear_programs));
     assert_eq!(functional.ftl.owners.valid_pages(), naive.valid_pages() as u64);
     assert_eq!(functional.ftl.owners.mapped(), naive.mapped() as u64);

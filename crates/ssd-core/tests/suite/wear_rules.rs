@@ -50,7 +50,7 @@ fn a_unit_lives_as_long_as_its_weakest_flash_block_and_a_device_as_its_first_poo
             let lives = lives(&c, members);
             let mut f = Functional::new(&c, Ftl::new(&c));
             for (block, &life) in (0..).map(BlockId).zip(&lives) {
-                let ends = |erases| f.ftl.wear.ends(block, erases);
+                let ends = |erases| f.ftl.wear.ends(block, erases, 0);
                 assert!(ends(life) && !ends(life - 1), "{block:?} survives {life} erases");
             }
             let mut rng = Stream::new(5, "lives");

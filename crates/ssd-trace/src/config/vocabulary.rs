@@ -131,9 +131,11 @@ const FIELD: &[Term] = &[
         "namespace|namespaces|nsid|partition",
         "the addresses of the drive are one space; volumes of a trace lie behind one another with workload.volume=all",
     ),
-    absent(
-        "slc cache|slc|tlc|qlc|cell type|technology",
-        "cells differ only in their times: timing.read, timing.program and timing.erase",
+    same("slc cache|slc caching|pslc|turbowrite|write booster", "slc.mode"),
+    other(
+        "tlc|qlc|cell type|technology",
+        "device.bits",
+        "write the bits of a cell, as device.bits=3 for TLC; the times are in [timing]",
     ),
     same(
         "gc.victim=cb|gc.victim=costbenefit|gc.victim=cost benefit policy",

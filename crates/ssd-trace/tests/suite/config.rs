@@ -223,7 +223,9 @@ nvram_time = "400 ns"
 checkpoint = "1 GiB"
 buffer = "protected"
 "#,
-    "[device]\nfit = \"trace\"\n[wear]\nendurance = 3000\ndaily_writes = \"20 GB\"\nwarranty_years = 3\n\
+    "[device]\nfit = \"trace\"\nbits = 2\n[slc]\nmode = \"hybrid\"\nstatic = \"4 MiB\"\nshare = 0.5\nread = \"30 us\"\n\
+     program = \"250 us\"\nfold = \"idle\"\nidle = \"50 ms\"\npath = \"copyback\"\nfull = \"wait\"\nendurance = 20000\n\
+     [wear]\nendurance = 3000\ndaily_writes = \"20 GB\"\nwarranty_years = 3\n\
      [workload]\ntrace = \"FILE\"\nwarmup_share = 0.5",
 ];
 

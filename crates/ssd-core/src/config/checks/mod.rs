@@ -6,6 +6,7 @@ mod power;
 mod raid;
 pub(crate) mod rules;
 mod separation;
+mod slc;
 
 use super::draft::Pending;
 use super::text::error::{Errors, SourcePos};

@@ -89,6 +89,36 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         "raid.spares of at least 1: without a spare chip nothing is rebuilt",
     ),
     need(
+        &["slc.read", "slc.program", "slc.fold", "slc.path", "slc.full"],
+        &["slc.mode"],
+        |c| !c.slc.is_off(),
+        "an slc.mode",
+    ),
+    need(
+        &["slc.static"],
+        &["slc.mode"],
+        |c| c.slc.mode.has_static(),
+        "slc.mode = \"static\" or \"hybrid\"",
+    ),
+    need(
+        &["slc.share"],
+        &["slc.mode"],
+        |c| c.slc.mode.has_share(),
+        "slc.mode = \"dynamic\" or \"hybrid\"",
+    ),
+    need(
+        &["slc.idle"],
+        &["slc.fold", "slc.mode"],
+        |c| !c.slc.is_off() && c.slc.fold == Fold::Idle,
+        "slc.fold = \"idle\"",
+    ),
+    need(
+        &["slc.endurance"],
+        &["wear.endurance", "slc.mode"],
+        |c| !c.slc.is_off() && c.wear.endurance > 0,
+        "an slc.mode and wear.endurance",
+    ),
+    need(
         &["power.nvram", "power.nvram_time", "power.checkpoint", "power.buffer"],
         &["power.cut"],
         |c| !c.power.is_off(),

@@ -1,7 +1,7 @@
 //! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
 //! keys already has an error.
 
-use super::{Check, basis, check, power, raid, separation, sized};
+use super::{Check, basis, check, power, raid, separation, sized, slc};
 use crate::config::tables::*;
 use crate::config::text::quantity::{show_size, show_time};
 use crate::config::words::Word;
@@ -107,6 +107,16 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         types(c, "program_types", &c.timing.program_types)
     }),
     check(&["device.word_line", "device.bits", "device.pages_per_block"], word_line),
+    check(&["slc.mode", "device.bits"], slc::bits),
+    check(&["slc.mode", "alloc.frontiers"], slc::frontiers),
+    check(&["slc.mode", "raid.group", "power.cut", "alloc.separation", "gc.path"], slc::not_with),
+    check(&["slc.fold", "run.mode"], slc::idle_without_time),
+    check(&["slc.fold", "gc.trigger"], slc::two_idle_times),
+    check(&["slc.path", "alloc.pool"], slc::path),
+    sized(
+        &["slc.static", "slc.mode", "device", "gc.reserve", "alloc.pool", "alloc.erase_unit"],
+        slc::static_blocks,
+    ),
     check(&["timing.partial", "timing.model"], partial_transfers),
     check(&["timing.suspend", "timing.model", "raid.fail"], suspension),
     check(&["gc.path", "alloc.pool"], copyback_pool),

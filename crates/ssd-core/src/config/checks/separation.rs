@@ -9,7 +9,12 @@ impl Config {
     /// configuration.
     #[must_use]
     pub fn cannot_separate(&self) -> Option<String> {
-        other_frontiers(self).or_else(|| without_classes(self))
+        other_frontiers(self).or_else(|| without_classes(self)).or_else(|| {
+            (!self.slc.is_off()).then(|| {
+                "SLC blocks with classes of pages are not modelled: use slc.mode = \"off\""
+                    .to_string()
+            })
+        })
     }
 }
 

@@ -17,6 +17,7 @@ mod remap;
 mod run;
 mod sched;
 mod shape;
+mod slc;
 mod timing;
 mod wear;
 mod words;
@@ -36,6 +37,7 @@ pub use remap::Remap;
 pub use run::Run;
 pub(crate) use run::is_folder_name;
 pub use sched::Sched;
+pub use slc::Slc;
 pub use timing::Timing;
 pub use wear::Wear;
 pub use words::*;
@@ -54,6 +56,7 @@ pub(crate) const TABLES: &[Table<Config>] = &[
     alloc::TABLE,
     raid::TABLE,
     remap::TABLE,
+    slc::TABLE,
     power::TABLE,
     sched::TABLE,
     controller::TABLE,
@@ -87,6 +90,9 @@ pub struct Config {
     /// What the device answers to a copy; left out like `raid` where it refuses them.
     #[serde(default, skip_serializing_if = "Remap::is_off")]
     pub remap: Remap,
+    /// SLC blocks; left out like `raid` where there are none.
+    #[serde(default, skip_serializing_if = "Slc::is_off")]
+    pub slc: Slc,
     /// Power cuts; left out of what is stored where there are none, as parity.
     #[serde(default, skip_serializing_if = "Power::is_off")]
     pub power: Power,
@@ -116,6 +122,7 @@ impl Default for Config {
             alloc: Alloc::default(),
             raid: Raid::default(),
             remap: Remap::default(),
+            slc: Slc::default(),
             power: Power::default(),
             sched: Sched::default(),
             controller: Controller::default(),

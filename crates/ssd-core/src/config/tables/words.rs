@@ -252,6 +252,64 @@ crate::word_enum! {
 }
 
 crate::word_enum! {
+    /// `slc.mode`
+    SlcMode {
+        /// There are no SLC blocks.
+        Off = "off",
+        /// As many as `slc.static` holds, whatever is erased.
+        Static = "static",
+        /// As many as `slc.share` of the erased blocks allows.
+        Dynamic = "dynamic",
+        /// Those of `static`, and beyond them those of `dynamic`.
+        Hybrid = "hybrid",
+    }
+}
+
+impl SlcMode {
+    /// Whether `slc.static` counts.
+    #[must_use]
+    pub const fn has_static(self) -> bool {
+        matches!(self, SlcMode::Static | SlcMode::Hybrid)
+    }
+
+    /// Whether `slc.share` counts.
+    #[must_use]
+    pub const fn has_share(self) -> bool {
+        matches!(self, SlcMode::Dynamic | SlcMode::Hybrid)
+    }
+}
+
+crate::word_enum! {
+    /// `slc.fold`
+    Fold {
+        /// When collection chooses them, as any other block.
+        Full = "full",
+        /// Also when their pool has been idle for `slc.idle`.
+        Idle = "idle",
+    }
+}
+
+crate::word_enum! {
+    /// `slc.path`
+    FoldPath {
+        /// To the controller and back.
+        Controller = "controller",
+        /// Inside the plane: array read, array program, no transfer.
+        Copyback = "copyback",
+    }
+}
+
+crate::word_enum! {
+    /// `slc.full`
+    SlcFull {
+        /// It writes to blocks with all bits.
+        Direct = "direct",
+        /// It waits until a block is folded, if there is one to fold.
+        Wait = "wait",
+    }
+}
+
+crate::word_enum! {
     /// `precondition.steady_state`
     SteadyStart {
         /// The device is filled page by page.

@@ -73,6 +73,8 @@ pub struct Agenda {
     at_once: bool,
     /// The demand of a pool may change with every page written, not only with every block opened.
     watches_pages: bool,
+    /// How long a pool is idle before its SLC blocks are folded, if that is so.
+    fold_after: Option<Nanos>,
     /// The demand of a pool may change because of events in other pools.
     watches_device: bool,
     /// The demand of a pool may change with every request that waits for it.
@@ -89,7 +91,9 @@ impl Agenda {
         assert_eq!(pools, ftl.blocks.pools(), "pools of another device");
         let per_pool = ftl.blocks.blocks_per_pool();
         assert_eq!(per_pool, ftl.geo.blocks_per_pool, "blocks of another device");
-        let (at_once, watches_pages) = (ftl.victim.collects_at_once(), demands.watches_pages());
+        let host_waits = ftl.space.slc.as_ref().is_some_and(|slc| slc.waits());
+        let at_once = ftl.victim.collects_at_once();
+        let watches_pages = demands.watches_pages() || host_waits;
         Agenda {
             pending: IdSet::new(pools),
             starved: vec![false; pools as usize],
@@ -100,6 +104,7 @@ impl Agenda {
             watched: u32::from(at_once) + u32::from(watches_pages),
             at_once,
             watches_pages,
+            fold_after: ftl.space.slc.as_ref().and_then(|slc| slc.idle_after),
             watches_device: demands.watches_device(),
             watches_requests: demands.watches_requests(),
             device_held: false,
@@ -132,7 +137,7 @@ impl Agenda {
     /// The longest idle time that a trigger waits for, if any does.
     #[must_use]
     pub fn idle_after(&self) -> Option<Nanos> {
-        self.demands.idle_after()
+        self.demands.idle_after().max(self.fold_after)
     }
 
     /// Whether the next victim of `pool` serves a demand that collection cannot meet ([`UnmetDemand`]).
@@ -238,8 +243,8 @@ impl Agenda {
     }
 
     /// What the pool behind `view`, in which nothing is being collected, does next. The order is: blocks that are
-    /// collected at once, wear levelling, the concurrency rule, what is left of a list of all candidates, the victim
-    /// policy. At the reserve only the last two apply.
+    /// collected at once, wear levelling, folds that are due, the concurrency rule, what is left of a list of all
+    /// candidates, the victim policy. At the reserve only the last two apply.
     pub fn next(&mut self, ftl: &mut Ftl, view: &SpaceView, turn: &impl Turn) -> Next {
         let pool = view.pool;
         debug_assert_eq!(
@@ -268,6 +273,19 @@ impl Agenda {
             let choice = Choice { levels: true, ..Choice::of_policy(block) };
             check_choice(ftl, pool, choice);
             return Next::Collect(choice, Demand::Background);
+        }
+        if !reserve
+            && let Some((block, demand)) = ftl.due_fold(view, demand)
+            && (demand == Demand::Urgent || !has_victims)
+        {
+            let exempt = demand == Demand::Urgent && !turn.binds_reserve();
+            if !(exempt || turn.may_collect(ftl, pool)) {
+                return Next::Wait;
+            }
+            self.set_starved(pool, false);
+            let choice = Choice::of_policy(block);
+            check_choice(ftl, pool, choice);
+            return Next::Collect(choice, demand);
         }
         if demand == Demand::None && !has_victims {
             self.set_starved(pool, false);

@@ -15,6 +15,7 @@
 //! | `host_turns` | `alloc`, `device` | `Space::load` |
 //! | `opened`, `level_due` | nothing: flags | [`flags`] |
 //! | `victim` | the policy in the header, `state`, the clock | `load_victim` |
+//! | `slc`, `slc_erases` | `slc.mode`, `state`, `programmed`, `erases` | [`slc_blocks`], [`lives`] |
 //! | `sequence`, `digest`, `contents` | `valid`, `lpn`, what is kept | [`data`], `load_contents` |
 //!
 //! `level_due` is only of use to a device that levels wear; others leave it out.
@@ -22,7 +23,7 @@
 use super::DeviceSnapshot;
 use crate::config::Config;
 use crate::ftl::blocks::BlockState;
-use crate::ftl::wear::Wear;
+use crate::ftl::wear::{SlcWear, Wear};
 use crate::nand::geometry::Geometry;
 
 /// Largest counter that a run can reach.
@@ -53,6 +54,7 @@ pub(super) fn check(
     counters(snapshot)?;
     lives(snapshot, config, geo)?;
     orders(snapshot, config)?;
+    slc_blocks(snapshot, config, geo)?;
     data(snapshot, geo)
 }
 
@@ -93,18 +95,25 @@ fn counters(snapshot: &DeviceSnapshot) -> Result<(), String> {
 /// Check that bad blocks are bad from the factory or worn out, and good ones are not worn out.
 fn lives(snapshot: &DeviceSnapshot, config: &Config, geo: &Geometry) -> Result<(), String> {
     let (lives, c) = (Wear::lives(config), &snapshot.columns);
-    let mut factory = 0;
+    let (mut factory, wear) = (0, SlcWear::new(config));
     for (block, (&state, &erases)) in c.state.iter().zip(&c.erases).enumerate() {
+        let of_slc = c.slc_erases.get(block).copied().unwrap_or(0);
+        if of_slc > erases {
+            return Err(format!("block {block} was erased {erases} times, and {of_slc} as SLC"));
+        }
+        let survives = |limit: u32| !wear.reach(erases, of_slc, limit);
         let says = match (&lives, state == BAD) {
             (_, true) if erases == 0 => {
                 factory += 1;
                 continue;
             }
             (None, true) => "worn out, and wear.endurance is 0".to_string(),
-            (Some(lives), true) if !lives.contains(&erases) => {
+            (Some(lives), true)
+                if survives(*lives.start()) || of_slc == 0 && erases > *lives.end() =>
+            {
                 format!("worn out, and blocks survive {} to {}", lives.start(), lives.end())
             }
-            (Some(lives), false) if erases >= *lives.end() => {
+            (Some(lives), false) if !survives(*lives.end()) => {
                 format!("not worn out, and no block survives more than {}", lives.end())
             }
             _ => continue,
@@ -121,6 +130,33 @@ fn lives(snapshot: &DeviceSnapshot, config: &Config, geo: &Geometry) -> Result<(
             units.start(),
             units.end()
         ));
+    }
+    Ok(())
+}
+
+/// Check that SLC blocks are in use and no fuller than they can be; the columns are left out if there never was one.
+fn slc_blocks(snapshot: &DeviceSnapshot, config: &Config, geo: &Geometry) -> Result<(), String> {
+    let c = &snapshot.columns;
+    flags("slc", &c.slc)?;
+    if (c.slc.len() + c.slc_erases.len() > 0) && config.slc.is_off() {
+        return Err("it has SLC blocks, and slc.mode is \"off\"".to_string());
+    }
+    let most = config.slc_pages();
+    for (block, _) in c.slc.iter().enumerate().filter(|&(_, &slc)| slc == 1) {
+        let state = c.state[block];
+        let members = block * geo.members as usize..(block + 1) * geo.members as usize;
+        let pages = &c.programmed[members];
+        let is_full = pages.iter().all(|&pages| u32::from(pages) == most);
+        let is_beyond = pages.iter().any(|&pages| u32::from(pages) > most);
+        let sound = match state {
+            SEALED => is_full,
+            _ => state == BlockState::Open as u8 && !is_full && !is_beyond,
+        };
+        if !sound {
+            return Err(format!(
+                "SLC block {block}, in state {state}, has {pages:?} of {most} pages on its planes"
+            ));
+        }
     }
     Ok(())
 }

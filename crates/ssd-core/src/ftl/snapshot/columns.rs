@@ -105,9 +105,10 @@ macro_rules! columns {
 
 /// The column that only version 2 has.
 pub(super) const OWNERS: &str = "owners";
-/// Columns that only some devices have: those that share or separate pages, that have superblocks, or whose victim
-/// policy has state of its own.
-const OPTIONAL: [&str; 6] = [OWNERS, "host_turns", "class", "opened_at", "separation", "victim"];
+/// Columns that only some devices have: those that share or separate pages, that have superblocks or SLC blocks, or
+/// whose victim policy has state of its own.
+const OPTIONAL: [&str; 8] =
+    [OWNERS, "host_turns", "class", "opened_at", "separation", "victim", "slc", "slc_erases"];
 
 columns! {
     /// LPN in the out-of-band area of each page; `u32::MAX` where none is programmed.
@@ -153,4 +154,8 @@ columns! {
     separation: u8,
     /// State of the victim policy that the other columns do not contain.
     victim: u8,
+    /// Whether each erase unit is an SLC block. Left out if none is.
+    slc: u8,
+    /// Erases of each erase unit that ended its use as an SLC block. Left out if there were none.
+    slc_erases: u32,
 }

@@ -127,6 +127,8 @@ impl DeviceSnapshot {
             ("digest", c.digest.len(), kept(self.keeps.digest)),
             ("class", c.class.len(), separated),
             ("opened_at", c.opened_at.len(), separated),
+            ("slc", c.slc.len(), if c.slc.is_empty() { 0 } else { blocks }),
+            ("slc_erases", c.slc_erases.len(), if c.slc_erases.is_empty() { 0 } else { blocks }),
         ];
         match sizes.into_iter().find(|(_, found, expected)| found != expected) {
             Some((name, found, expected)) => {
@@ -160,6 +162,13 @@ impl DeviceSnapshot {
             let bound = bound.sum::<u32>();
             assert!(bound <= geo.pages_per_block, "the flash has accepted {bound} pages");
             table.fill[at].bound = bound as u16;
+        }
+        for (at, _) in c.slc.iter().enumerate().filter(|&(_, &slc)| slc == 1) {
+            table.slc[at] = true;
+            table.fill[at].bound += table.slc_lacks;
+        }
+        if !c.slc_erases.is_empty() {
+            table.slc_erases.clone_from(&c.slc_erases);
         }
         table.erases.clone_from(&c.erases);
         table.seal_order.clone_from(&c.seal_order);
@@ -247,6 +256,12 @@ impl Ftl {
             columns.contents.extend_from_slice(&bytes);
         }
         self.space.save(self.blocks.len(), &mut columns);
+        if self.blocks.slc.contains(&true) {
+            columns.slc = self.blocks.slc.iter().map(|&slc| u8::from(slc)).collect();
+        }
+        if self.blocks.slc_erases.iter().any(|&erases| erases > 0) {
+            columns.slc_erases.clone_from(&self.blocks.slc_erases);
+        }
         self.save_separation(&mut columns);
         let known = self.victim_spec.as_ref().filter(|spec| !counts_time(spec));
         if known.is_some() {
@@ -271,7 +286,8 @@ impl Ftl {
         let sizes = snapshot.check_sizes(&self.geo, self.frontiers_and_classes());
         assert_eq!(sizes, Ok(()), "the device has other columns than it restores");
         assert_eq!(snapshot.valid_pages(), self.owners.valid_pages(), "valid pages, as counted");
-        assert_eq!(snapshot.used_pages(), self.space.used(), "used pages, as counted");
+        let lacking = self.lacking_pages();
+        assert_eq!(snapshot.used_pages() + lacking, self.space.used(), "used pages, as counted");
         assert!(self.clock <= sequence, "more host pages were bound than admitted");
         let sealed = self.blocks.state.iter().zip(&self.blocks.seal_order);
         assert!(
@@ -304,7 +320,8 @@ impl Ftl {
         ftl.load(config, snapshot)
             .map_err(|what| format!("the snapshot contradicts itself: {what}"))?;
         assert_eq!(ftl.owners.valid_pages(), snapshot.valid_pages(), "pages were lost");
-        assert_eq!(ftl.space.used(), snapshot.used_pages(), "used pages were lost");
+        let used = snapshot.used_pages() + ftl.lacking_pages();
+        assert_eq!(ftl.space.used(), used, "used pages were lost");
         for pool in 0..ftl.geo.pools {
             ftl.space.check(PoolId(pool));
         }
@@ -335,6 +352,7 @@ impl Ftl {
         self.load_separation(c)?;
         let ground = Ground { geo: &self.geo, blocks: &self.blocks, flash: &self.flash };
         self.space.load(&ground, c, counters.releases, counters.lowest_free_blocks)?;
+        self.load_slc();
         self.check_origins()?;
         self.wear.load(c.level_due.iter().map(|&due| due != 0));
         (self.clock, self.seals) = (counters.clock, counters.seals);

@@ -205,9 +205,10 @@ impl Space {
                 let block = BlockId(open.block);
                 let is_open = ground.blocks.state[block.at()] == BlockState::Open;
                 let left = self.pages_on_plane - u32::from(ground.blocks.fill[block.at()].bound);
+                let by_host = stream < self.of_host || !ground.blocks.is_slc(block);
                 let is_on_plane = ground.geo.first_plane(block) == PlaneId(plane);
                 let twice = std::mem::replace(&mut is_taken[block.at()], true);
-                if twice || !(is_open && is_on_plane && left == open.left) {
+                if twice || !(is_open && is_on_plane && by_host && left == open.left) {
                     return Err(wrong());
                 }
             }
@@ -232,8 +233,10 @@ impl Space {
         let current = list.iter().position(|block| block.0 == open.block);
         let sound = list.iter().enumerate().all(|(i, &block)| {
             let expected = match current {
-                Some(current) if i < current => Some(self.pages_on_plane),
-                Some(current) if i == current => self.pages_on_plane.checked_sub(open.left),
+                Some(current) if i < current => Some(self.pages_of(block, ground.blocks)),
+                Some(current) if i == current => {
+                    self.pages_of(block, ground.blocks).checked_sub(open.left)
+                }
                 _ => Some(0),
             };
             Some(ground.flash.programmed(block, plane)) == expected

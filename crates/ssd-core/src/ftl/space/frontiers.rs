@@ -43,6 +43,9 @@ impl Space {
         if self.lacks_spare(pool) || !(has_open || self.needs_block(plane, stream)) {
             return false;
         }
+        if !has_open && self.waits_for_fold(pool) {
+            return false;
+        }
         // Copies of isolated classes need an erased block.
         let spare = || self.unpromised(pool) > u32::from(self.isolates);
         let may_open = || spare() && !self.free[self.home(plane)].is_empty();
@@ -120,7 +123,7 @@ impl Space {
     /// Whether a page that the host binds in an open block depends on neither room nor other planes.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.of_host > 0 && !self.superblock && !self.separates()
+        self.of_host > 0 && !self.superblock && !self.separates() && self.slc.is_none()
     }
 
     /// Count this many more pages of `pool` as used.
@@ -190,7 +193,31 @@ impl Space {
             u32::from(blocks.fill[block.at()].bound) < self.pages_per_block,
             "{block:?} is open and full"
         );
-        self.open[at] = OpenBlock { block: block.0, left: self.pages_on_plane };
+        self.open[at] = OpenBlock { block: block.0, left: self.pages_of(block, blocks) };
+    }
+
+    /// Pages of the flash block of `block` on a plane.
+    pub(in crate::ftl) fn pages_of(&self, block: BlockId, blocks: &BlockTable) -> u32 {
+        debug_assert!(self.slc.is_some() || !blocks.is_slc(block), "{block:?} is an SLC block");
+        let slc = self.slc.as_ref().filter(|_| blocks.is_slc(block));
+        slc.map_or(self.pages_on_plane, |slc| slc.pages_on_plane)
+    }
+
+    /// Whether the host may open no block of `pool` until one has been folded.
+    pub(super) fn waits_for_fold(&self, pool: PoolId) -> bool {
+        self.slc.as_ref().is_some_and(|slc| slc.lets_host_wait(pool, self.pools[pool.at()].free))
+    }
+
+    /// Make `block` of `pool`, which the host opens, an SLC block if it may be one; before it, `free` blocks of the
+    /// pool were erased. The pages that it lacks count as used.
+    fn open_as_slc(&mut self, block: BlockId, pool: PoolId, free: u32, blocks: &mut BlockTable) {
+        let Some(slc) = self.slc.as_mut().filter(|slc| slc.may_open(pool, free)) else { return };
+        slc.opened(pool);
+        blocks.slc[block.at()] = true;
+        let lacks = blocks.lacks(block);
+        blocks.fill[block.at()].bound = lacks;
+        self.pools[pool.at()].used += u32::from(lacks);
+        self.used += u64::from(lacks);
     }
 
     pub(super) fn open_block(
@@ -205,6 +232,9 @@ impl Space {
         assert_eq!(blocks.valid[block.at()], 0, "{block:?} is free and holds data");
         assert!(self.pools[pool.at()].free > 0, "{block:?} is erased and not counted");
         blocks.state[block.at()] = BlockState::Open;
+        if stream < self.of_host {
+            self.open_as_slc(block, pool, self.pools[pool.at()].free, blocks);
+        }
         self.pools[pool.at()].free -= 1;
         self.free_total -= 1;
         self.pools[pool.at()].opened = true;
@@ -387,9 +417,12 @@ impl Space {
 
     /// Note that every page of an open block has been bound.
     #[inline]
-    pub fn fully_bound(&mut self, block: BlockId, plane: PlaneId) {
+    pub fn fully_bound(&mut self, block: BlockId, plane: PlaneId, is_slc: bool) {
         if self.superblock {
             self.superblock_is_full(block, plane);
+        }
+        if is_slc && let Some(slc) = &mut self.slc {
+            slc.filled(PoolId(self.planes_per_pool.div(plane.0)));
         }
     }
 

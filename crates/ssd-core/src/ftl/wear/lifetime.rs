@@ -15,13 +15,17 @@ pub struct EndsOfLife {
 
 impl Ftl {
     /// When blocks wear out, given the erases of every erase unit in a measurement. A pool ends when it has lost
-    /// `spare` good blocks and one more is worn out. `None` if blocks do not wear out, or nothing was erased.
+    /// `spare` good blocks and one more is worn out. `None` if blocks do not wear out, if nothing was erased, or if the
+    /// device has SLC blocks, whose erases wear less.
     ///
     /// From now on every block of a pool is assumed to be erased at the mean rate of the pool: the numbers of erases in
     /// a short measurement differ by chance, which wear levelling evens out.
     #[must_use]
     pub fn ends_of_life(&self, measured: &[u32], spare: u64) -> Option<EndsOfLife> {
         assert_eq!(measured.len(), self.blocks.len(), "a number for each erase unit");
+        if self.space.slc.is_some() {
+            return None;
+        }
         let pools = (0..self.blocks.pools()).map(PoolId);
         let ends = pools.filter_map(|pool| self.end_of_pool(pool, measured, spare));
         let end = ends.reduce(|a, b| EndsOfLife {

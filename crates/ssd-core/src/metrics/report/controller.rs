@@ -66,7 +66,7 @@ section! {
         if inputs.device.host_crosses == Some(true) {
             let flash = &inputs.measured.flash;
             // Copies cross as their path says, and metadata come from the flash controllers.
-            let counted = [Cause::Gc, Cause::Wear, Cause::Metadata];
+            let counted = [Cause::Gc, Cause::Wear, Cause::Fold, Cause::Metadata];
             for cause in Cause::ALL.into_iter().filter(|cause| !counted.contains(cause)) {
                 traversals[cause.at()] = flash.reads[cause.at()] + flash.programs[cause.at()];
             }

@@ -140,10 +140,10 @@ section! {
         /// worn out at the end of the run.
         host_bytes_written: u64 [Size] = device.host_bytes_written,
         /// Bytes that the host could write in total if every block reached its endurance, at the write
-        /// amplification of the measurement; `null` without an endurance.
+        /// amplification of the measurement; `null` without an endurance, and with SLC blocks.
         host_bytes_at_even_wear: Option<f64> [Size] =
             ratio(inputs.measured.host.pages_written, programs)
-                .filter(|_| device.endurance > 0)
+                .filter(|_| inputs.wears_evenly())
                 .map(|per_program| survived * per_program),
     }
 }

@@ -20,6 +20,7 @@ mod reclaim;
 mod reclaim_units;
 pub mod remap;
 mod separation;
+pub mod slc;
 pub mod time;
 
 pub use controller::{Controller, WriteBuffer};
@@ -36,6 +37,7 @@ pub use reclaim::Fdp;
 pub use reclaim_units::ReclaimUnits;
 pub use remap::Remap;
 pub use separation::Separation;
+pub use slc::Slc;
 pub use time::{Little, Speed, Time};
 
 use super::declare::section;
@@ -86,6 +88,9 @@ section! {
         /// Copies; `null` where the device refuses them.
         #[serde(default)]
         remap: Option<Remap> = inputs.device.pages_by_owners.as_ref().map(|_| Remap::of(inputs)),
+        /// SLC blocks; `null` on a device without any.
+        #[serde(default)]
+        slc: Option<Slc> = inputs.device.slc_blocks.map(|_| Slc::of(inputs)),
         /// Classes of pages; `null` where no policy separates them.
         #[serde(default)]
         separation: Option<Separation> =
@@ -101,9 +106,9 @@ section! {
         /// Wear levelling and lifetime.
         #[serde(default)]
         wear: Wear = Wear::of(inputs),
-        /// How long the device lasts; `null` where blocks do not wear out.
+        /// How long the device lasts; `null` where blocks do not wear out, and with SLC blocks, whose erases wear less.
         #[serde(default)]
-        lifetime: Option<Lifetime> = (inputs.device.endurance > 0).then(|| Lifetime::of(inputs)),
+        lifetime: Option<Lifetime> = inputs.wears_evenly().then(|| Lifetime::of(inputs)),
         /// Where the time went.
         latency_parts: LatencyParts = LatencyParts::of(inputs),
         /// The device at the end of the run.

@@ -115,8 +115,8 @@ pub(crate) struct MovedPage {
     pub(crate) pool: PoolId,
     /// The page copied.
     pub(crate) source: Ppn,
-    /// Whether it belongs to a job of static wear levelling.
-    pub(crate) levels: bool,
+    /// Why its job runs: collection, static wear levelling, or folding.
+    pub(crate) cause: Cause,
     /// Whether the flash controller that has read the page holds it (otherwise the host side does).
     pub(crate) in_buffer: bool,
     /// Its class, on a device that separates pages.
@@ -150,8 +150,8 @@ pub(crate) enum Work {
         pool: PoolId,
         /// First page of the flash block.
         first: Ppn,
-        /// It belongs to a job of static wear levelling.
-        levels: bool,
+        /// Why its job runs.
+        cause: Cause,
     },
     GroupRead {
         update: UpdateSlot,
@@ -211,6 +211,14 @@ pub(crate) struct Op {
 
 // Every operation in flight has this size; a larger one costs cache lines.
 const _: () = assert!(size_of::<Op>() == 104);
+
+impl MovedPage {
+    /// Whether it belongs to a job of static wear levelling.
+    #[inline(always)]
+    pub(crate) fn levels(self) -> bool {
+        self.cause == Cause::Wear
+    }
+}
 
 impl Op {
     /// An operation that has not been queued.
@@ -352,15 +360,6 @@ impl Op {
         }
     }
 
-    /// Whether it belongs to a job of static wear levelling.
-    #[inline(always)]
-    pub(crate) fn levels(&self) -> bool {
-        match self.work {
-            Work::Erase { levels, .. } => levels,
-            _ => self.moved().levels,
-        }
-    }
-
     /// Turn a read-modify-write, whose read has ended or is not needed, into the program of its page.
     pub(crate) fn becomes_host_write(&mut self) {
         debug_assert_eq!(self.kind(), OpKind::RmwRead, "it has read nothing");
@@ -430,12 +429,9 @@ impl Op {
     /// Why its job runs.
     #[inline(always)]
     pub(crate) fn job_cause(&self) -> Cause {
-        job_cause(self.levels())
+        match self.work {
+            Work::Erase { cause, .. } => cause,
+            _ => self.moved().cause,
+        }
     }
-}
-
-/// Why a job runs; `levels`: whether it is one of static wear levelling.
-#[inline(always)]
-pub(crate) const fn job_cause(levels: bool) -> Cause {
-    if levels { Cause::Wear } else { Cause::Gc }
 }

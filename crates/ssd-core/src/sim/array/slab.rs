@@ -1,6 +1,7 @@
 //! The memory of operations, and the queues that link them.
 
 use super::op::{Op, Phases, Work};
+use crate::metrics::counters::Cause;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
 
 /// Slab of operations with a free list.
@@ -37,7 +38,7 @@ impl Slab {
     #[inline(never)]
     fn grow(&mut self) -> OpSlot {
         assert!(self.ops.len() < u32::MAX as usize, "too many operations in flight");
-        let work = Work::Erase { pool: PoolId(0), first: Ppn::NONE, levels: false };
+        let work = Work::Erase { pool: PoolId(0), first: Ppn::NONE, cause: Cause::Gc };
         self.ops.push(Op::new(work, Lpn::NONE, PlaneId::NONE, Nanos::ZERO));
         OpSlot((self.ops.len() - 1) as u32)
     }

@@ -9,11 +9,13 @@ pub(super) mod turn;
 use super::array::Array;
 use super::array::event::Timer;
 use super::join::Join;
-use crate::config::{Blocking, BlockingScope, Config, GcPath, Granularity, InterconnectModel};
+use crate::config::{
+    Blocking, BlockingScope, Config, FoldPath, GcPath, Granularity, InterconnectModel,
+};
 use crate::ftl::Ftl;
 use crate::ftl::gc::agenda::Agenda;
 use crate::ftl::plugs::Plugs;
-use crate::metrics::counters::CAUSES;
+use crate::metrics::counters::{CAUSES, Cause};
 use crate::nand::geometry::Geometry;
 use crate::units::{BlockId, Nanos, PlaneId, PoolId, Ppn, UnitId};
 use held::RelocatedPages;
@@ -30,8 +32,8 @@ pub(super) struct Job {
     /// Flash blocks to be erased, once the erase is queued.
     pub(super) erases: Join,
     pub(super) foreground: bool,
-    /// Static wear levelling, not garbage collection.
-    pub(super) levels: bool,
+    /// Why it runs: collection, static wear levelling, or folding.
+    pub(super) cause: Cause,
     pub(super) since: Nanos,
 }
 
@@ -42,6 +44,8 @@ pub(crate) struct Collector {
     pub(crate) turns: Turns,
     blocking: Blocking,
     pub(crate) path: GcPath,
+    /// That of folds.
+    pub(crate) fold_path: GcPath,
     /// Whether the path of GC pages takes more than bus time: an interconnect, buffers, errors, the selective path.
     pub(crate) watches_way: bool,
     pub(super) window: u32,
@@ -74,6 +78,10 @@ impl Collector {
             turns: Turns::new(config, ftl, plugs),
             blocking: config.gc.blocking,
             path: config.gc.path,
+            fold_path: match config.slc.path {
+                FoldPath::Controller => GcPath::Controller,
+                FoldPath::Copyback => GcPath::Copyback,
+            },
             watches_way: config.gc.path == GcPath::Selective
                 || config.interconnect.model != InterconnectModel::None
                 || config.controller.buffers.is_some()
@@ -319,7 +327,7 @@ impl Collector {
                     matches!(state, BlockState::Collecting | BlockState::Erasing)
                 })
                 .collect();
-            if let Some(job) = self.jobs[p as usize].filter(|job| job.levels) {
+            if let Some(job) = self.jobs[p as usize].filter(|job| job.cause == Cause::Wear) {
                 Collector::audit_levelling(ftl, PoolId(p), &job)?;
             }
             let job: Vec<BlockId> = self.jobs[p as usize].iter().map(|j| j.victim).collect();

@@ -207,7 +207,8 @@ pub(crate) struct OperationEnd {
 
 /// When the read of a copy-back, which programs `page`, has ended, or was cut off.
 fn end_of_copyback_read(core: &Core, page: Ppn, end: &OperationEnd) -> Nanos {
-    let (now, program_ns) = (core.array.now, core.array.times.program_of(&core.ftl.geo, page));
+    let (now, program_ns) =
+        (core.array.now, core.array.times.program_of(|| core.ftl.type_of(page)));
     if !end.cut_off {
         debug_assert!(now.0 >= program_ns, "its program began before time");
         return Nanos(now.0 - program_ns);

@@ -1,6 +1,6 @@
 //! A page-mapped FTL as simple as it can be: maps and lists, and every count obtained by examining every page. It
 //! shares no code with the simulator; it follows the documentation of static placement, one pool per plane, the
-//! reserve, `free-blocks` with `until-satisfied`, and wear levelling.
+//! reserve, `free-blocks` with `until-satisfied`, wear levelling, and SLC blocks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +22,19 @@ enum Purpose {
     Wear,
 }
 
+/// SLC blocks of a plane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slc {
+    /// Pages of one.
+    pub(crate) pages: usize,
+    /// Blocks that may be in use however few are erased.
+    pub(crate) fixed: usize,
+    /// Share of the others, per cent.
+    pub(crate) percent: usize,
+    /// Whether the host waits for folding.
+    pub(crate) waits: bool,
+}
+
 /// A physical page: block of the plane, page of the block.
 type Page = (usize, usize);
 
@@ -36,6 +49,8 @@ struct Plane {
     free: BTreeSet<(u32, usize)>,
     /// Full blocks in the order of filling.
     full: Vec<usize>,
+    /// SLC blocks that are not erased.
+    slc: BTreeSet<usize>,
     /// The open block of each frontier, by purpose.
     open: [Option<usize>; 3],
     erases: Vec<u32>,
@@ -66,6 +81,11 @@ pub(crate) struct NaiveFtl {
     pub(crate) gc_programs: u64,
     pub(crate) wear_programs: u64,
     pub(crate) levelled: u64,
+    pub(crate) slc: Option<Slc>,
+    /// Pages that the host programmed in SLC blocks, such blocks folded, and pages copied by that.
+    pub(crate) slc_programs: u64,
+    pub(crate) folds: u64,
+    pub(crate) fold_programs: u64,
 }
 
 impl NaiveFtl {
@@ -95,6 +115,10 @@ impl NaiveFtl {
             gc_programs: 0,
             wear_programs: 0,
             levelled: 0,
+            slc: None,
+            slc_programs: 0,
+            folds: 0,
+            fold_programs: 0,
         }
     }
 
@@ -152,6 +176,12 @@ impl NaiveFtl {
                 self.collect(p, cold, Purpose::Wear);
                 continue;
             }
+            if free > self.reserve
+                && let Some(block) = self.awaited(p)
+            {
+                self.collect(p, block, Purpose::Gc);
+                continue;
+            }
             if free > soft {
                 return;
             }
@@ -160,6 +190,35 @@ impl NaiveFtl {
             let Some(victim) = victim else { return };
             self.collect(p, victim, Purpose::Gc);
         }
+    }
+
+    /// Whether the next block that the host opens is an SLC block: there are fewer than the fixed ones, or another one
+    /// leaves more erased blocks than collection wants and is within the share.
+    fn opens_slc(&self, p: usize) -> bool {
+        let (Some(slc), plane) = (self.slc, &self.planes[p]) else { return false };
+        let (used, free) = (plane.slc.len(), plane.free.len());
+        if used < slc.fixed {
+            return true;
+        }
+        let others = used - slc.fixed;
+        free >= self.soft.max(self.reserve) + 2
+            && (others + 1) * 100 <= slc.percent * (others + free)
+    }
+
+    /// The full SLC block with the fewest valid pages, of several the one filled first, if the host waits for it.
+    fn awaited(&self, p: usize) -> Option<usize> {
+        if !self.slc?.waits || self.opens_slc(p) {
+            return None;
+        }
+        let plane = &self.planes[p];
+        let full = plane.full.iter().copied().filter(|block| plane.slc.contains(block));
+        full.min_by_key(|&block| self.valid(p, block))
+    }
+
+    /// Pages of a block of plane `p`.
+    fn pages(&self, p: usize, block: usize) -> usize {
+        let slc = self.slc.filter(|_| self.planes[p].slc.contains(&block));
+        slc.map_or(self.per_block, |slc| slc.pages)
     }
 
     /// The full block with the fewest erases, then the fewest invalid pages, then the lowest number, if the most worn
@@ -174,6 +233,7 @@ impl NaiveFtl {
 
     /// The erased block that is opened next; for wear levelling the most worn one, then the one with the lowest number.
     fn open(&mut self, p: usize, purpose: Purpose) -> usize {
+        let slc = purpose == Purpose::Host && self.opens_slc(p);
         let Plane { free, erases, .. } = &mut self.planes[p];
         let next = match purpose {
             Purpose::Wear => free.iter().max_by_key(|&&(_, b)| (erases[b], Reverse(b))),
@@ -181,6 +241,9 @@ impl NaiveFtl {
         };
         let next = *next.expect("an erased block");
         free.remove(&next);
+        if slc {
+            self.planes[p].slc.insert(next.1);
+        }
         next.1
     }
 
@@ -202,9 +265,14 @@ impl NaiveFtl {
         let frontier =
             if self.one_frontier && purpose == Purpose::Gc { 0 } else { purpose as usize };
         let block = self.planes[p].open[frontier].unwrap_or_else(|| self.open(p, purpose));
+        let pages = self.pages(p, block);
         let plane = &mut self.planes[p];
+        if plane.slc.contains(&block) {
+            assert_eq!(purpose, Purpose::Host, "copies go to blocks with all bits");
+            self.slc_programs += 1;
+        }
         plane.pages[block].push(lpn);
-        let full = plane.pages[block].len() == self.per_block;
+        let full = plane.pages[block].len() == pages;
         plane.open[frontier] = (!full).then_some(block);
         let page = (block, plane.pages[block].len() - 1);
         if full {
@@ -233,11 +301,16 @@ impl NaiveFtl {
     fn collect(&mut self, p: usize, victim: usize, purpose: Purpose) {
         self.victims.push((p, victim));
         self.planes[p].full.retain(|&b| b != victim);
+        let folds = self.planes[p].slc.contains(&victim) && purpose == Purpose::Gc;
+        self.folds += u64::from(folds);
         for page in 0..self.per_block {
             let owners = self.planes[p].holds.remove(&(victim, page)).unwrap_or_default();
             if let Some(&first) = owners.first() {
-                let wears = purpose == Purpose::Wear;
-                *(if wears { &mut self.wear_programs } else { &mut self.gc_programs }) += 1;
+                *(match purpose {
+                    Purpose::Wear => &mut self.wear_programs,
+                    _ if folds => &mut self.fold_programs,
+                    _ => &mut self.gc_programs,
+                }) += 1;
                 let copy = self.program(p, first, purpose);
                 owners.into_iter().for_each(|lpn| self.own(lpn, p, copy));
             }
@@ -245,6 +318,7 @@ impl NaiveFtl {
         self.erased += 1;
         let plane = &mut self.planes[p];
         plane.pages[victim].clear();
+        plane.slc.remove(&victim);
         plane.erases[victim] += 1;
         let key = if self.by_erases { plane.erases[victim] } else { self.erased };
         plane.free.insert((key, victim));

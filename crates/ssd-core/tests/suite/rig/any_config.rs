@@ -1,11 +1,12 @@
 //! Valid configs of small devices in any combination, drawn by proptest.
 
+use super::any_slc::{reconcile_slc, slc_blocks};
 use super::{device, free_blocks, named, pages_of, used_space};
 use proptest::prelude::*;
 use ssd_core::config::{
-    Amount, Blocking, BlockingScope, BusyUnit, Config, DataMode, EraseUnit, Frontiers, GcPath,
-    Granularity, Input, InterconnectModel, Kernel, PoolScope, PowerCut, Suspend, TimingModel, Word,
-    load, to_toml,
+    Amount, Blocking, BlockingScope, BusyUnit, Config, DataMode, EraseUnit, Fold, Frontiers,
+    GcPath, Granularity, Input, InterconnectModel, Kernel, PoolScope, PowerCut, Suspend,
+    TimingModel, Word, load, to_toml,
 };
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
 use ssd_core::ftl::{place, separation};
@@ -25,6 +26,7 @@ impl std::fmt::Debug for RandomConfig {
                 "timing",
                 "interconnect",
                 "alloc",
+                "slc",
                 "sched",
                 "controller",
                 "gc",
@@ -49,7 +51,7 @@ pub(crate) enum Spare {
     Any,
 }
 
-fn word<W: Word + std::fmt::Debug>() -> impl Strategy<Value = W> + Clone {
+pub(super) fn word<W: Word + std::fmt::Debug>() -> impl Strategy<Value = W> + Clone {
     let all: Vec<W> = W::WORDS.iter().filter_map(|(w, _)| W::from_word(w)).collect();
     proptest::sample::select(all)
 }
@@ -279,12 +281,13 @@ fn capacity(c: &mut Config, spare: Spare, share: f64) {
     let user = (u64::from(all) * u64::from(units.saturating_sub(keep)) / u64::from(units)) as u32;
     let user = user.min(most);
     c.device.user_pages = ((f64::from(user) * share) as u32).clamp(1, all - 1);
+    reconcile_slc(c);
 }
 
 /// Any valid config with this much room.
 pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = RandomConfig> {
     let share = prop_oneof![3 => Just(1.0), 1 => 0.3f64..1.0];
-    let flash = (suspension(), any::<bool>(), page_types());
+    let flash = (suspension(), any::<bool>(), page_types(), slc_blocks());
     let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share, between(), flash);
     (geometry(spare), timing(), allocation(), collection(), rest)
         .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share, between, flash))| {
@@ -302,6 +305,7 @@ pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = RandomConfig> {
             set_suspension(&mut c, flash.0);
             c.timing.partial = flash.1;
             set_types(&mut c, flash.2);
+            c.slc = flash.3;
             set_between(&mut c, between);
             reconcile(&mut c);
             capacity(&mut c, spare, share);
@@ -430,6 +434,7 @@ pub(crate) fn decided_alike() -> impl Strategy<Value = RandomConfig> {
                 Blocking { scope: BlockingScope::Device, granularity: Granularity::Job };
             c.gc.victim = super::twins::in_pages(c.gc.victim);
             c.gc.trigger.retain(|trigger| trigger.policy != "idle");
+            c.slc.fold = Fold::Full;
             if c.gc.trigger.is_empty() || gc.2 {
                 let hard = Value::Int(gc.1.min(gc.0));
                 c.gc.trigger = vec![free_blocks(gc.0).with("hard", hard)];

@@ -2,6 +2,7 @@
 //! return.
 
 pub(crate) mod any_config;
+mod any_slc;
 pub(crate) mod cuts;
 pub(crate) mod history;
 pub(crate) mod parity;

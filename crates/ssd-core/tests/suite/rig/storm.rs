@@ -303,7 +303,9 @@ impl Storm {
         let m = &self.ssd.measured();
         assert!(m.in_system.closed(), "requests are left inside");
         assert_eq!(self.ssd.outstanding(), 0);
-        for (cause, pages) in [(Cause::Gc, &m.gc.pages), (Cause::Wear, &m.wear.pages)] {
+        for (cause, pages) in
+            [(Cause::Gc, &m.gc.pages), (Cause::Wear, &m.wear.pages), (Cause::Fold, &m.slc.pages)]
+        {
             let programs = m.flash.programs[cause.at()];
             let running = self.ssd.pages_in_flight(cause);
             assert!(programs >= pages.moved + pages.stale);

@@ -2,7 +2,7 @@
 
 use ssd_core::ftl::gc::victim::ALL;
 use ssd_core::host::device::Device;
-use ssd_core::metrics::counters::Cause;
+use ssd_core::metrics::counters::{Cause, MoveCounts, SlcCounts};
 use ssd_core::plug::{PolicySpec, Value};
 use ssd_core::sim::functional::Tally;
 use ssd_core::sim::logs::operations::{FlashOp, OpRecord};
@@ -64,6 +64,8 @@ pub(crate) fn tally(ssd: &Ssd) -> Tally {
         decided: m.gc.victims.decided,
         victim_valid: m.gc.victim_valid_sum,
         levelled: m.wear.calls,
+        slc: SlcCounts { pages: MoveCounts::default(), ..m.slc },
+        fold_pages: m.flash.programs[Cause::Fold.at()],
         wear_pages: m.flash.programs[Cause::Wear.at()],
         remap_pages: m.flash.programs[Cause::Remap.at()],
         rests_read: m.host.rmw,
