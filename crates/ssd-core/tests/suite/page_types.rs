@@ -235,6 +235,67 @@ fn a_checkpoint_programs_its_pages_in_their_times() {
     }
 }
 
+/// The shared bus, or the planes side by side, each with all of its pages in their times.
+fn on_two_planes(c: &Config, pages: [&[usize]; 2]) -> u64 {
+    let t = &c.timing;
+    let serial = t.model == TimingModel::Serial;
+    let bus = t.transfer_ns + if serial { 0 } else { C };
+    let of_plane = pages.map(|kinds| kinds.iter().map(|&kind| READ[kind] + bus).sum::<u64>());
+    let all = pages.concat();
+    let first = all.iter().map(|&kind| READ[kind]).min().expect("there are pages");
+    let of_bus = if serial { 0 } else { first + all.len() as u64 * bus };
+    match t.busy_unit {
+        BusyUnit::Plane => of_plane.into_iter().max().expect("two planes").max(of_bus),
+        _ => of_plane.iter().sum::<u64>().max(of_bus),
+    }
+}
+
+/// Four pages on each of two planes of a channel, so that the second word line of a block begins; then a mount, which
+/// reads them and what was written since.
+#[test]
+fn a_checkpoint_of_several_word_lines_is_programmed_and_read_in_the_times_of_its_pages() {
+    for (model, busy_unit, transfer_ns) in [
+        (TimingModel::Serial, BusyUnit::Plane, X),
+        (TimingModel::Serial, BusyUnit::Chip, X),
+        (TimingModel::Pipelined, BusyUnit::Chip, X),
+        (TimingModel::Pipelined, BusyUnit::Plane, X),
+        // The bus takes longer than the planes.
+        (TimingModel::Pipelined, BusyUnit::Plane, 400_000),
+    ] {
+        let mut c = tlc([1, 1, 2], 3);
+        // Entries of 4 B for each page and 6 B for each block are four pages on each plane.
+        (c.device.blocks_per_plane, c.device.user_pages) = (150, 3000);
+        (c.timing.model, c.timing.busy_unit, c.timing.transfer_ns) =
+            (model, busy_unit, transfer_ns);
+        // Due with the 16th page: it covers eight pages of one plane and seven of the other.
+        (c.power.cut, c.power.checkpoint_bytes) = (PowerCut::OnRequest, 16 * 2048);
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        closed(&mut ssd, 1, (0..20).map(|lpn| whole(Op::Write, lpn, 1))).expect("they complete");
+        while let Some(next) = ssd.next_event() {
+            ssd.run_until(next, &mut Vec::new()).expect("the checkpoint ends");
+        }
+        let log = operations_of(&mut ssd);
+        let checkpoint: Vec<_> = log.iter().filter(|r| r.cause == Cause::Metadata).collect();
+        let bus = if model == TimingModel::Serial { transfer_ns } else { 0 };
+        for plane in 0..2 {
+            let times = checkpoint.iter().filter(|r| r.place.plane == plane).map(|r| in_array(r));
+            let expected = [0, 1, 2, 0].map(|kind: usize| PROGRAM[kind] + bus);
+            assert_eq!(times.collect::<Vec<_>>(), expected, "{model:?}: plane {plane}");
+        }
+        ssd.power_cut().expect("power is on");
+        let recovery = ssd.mount(false).expect("it mounts");
+        assert_eq!(recovery.checkpoint_pages, 8);
+        // The first pages of all blocks, and in the open one those since the checkpoint and the first erased one.
+        let scanned = [8usize, 7].map(|covered| {
+            (covered..=10).map(|page| page % 3).chain([0; 150]).collect::<Vec<usize>>()
+        });
+        assert_eq!(recovery.reads, scanned.iter().map(|pages| pages.len() as u64).sum::<u64>());
+        let expected =
+            on_two_planes(&c, [&[0, 1, 2, 0]; 2]) + on_two_planes(&c, [&scanned[0], &scanned[1]]);
+        assert_eq!(recovery.time, expected, "{model:?}, {busy_unit:?}, {transfer_ns} ns");
+    }
+}
+
 /// The configuration with these settings, or what is wrong with it.
 fn load(sets: &[(&str, &str)]) -> Result<Config, String> {
     let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

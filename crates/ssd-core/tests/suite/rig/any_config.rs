@@ -171,8 +171,9 @@ fn page_types() -> impl Strategy<Value = (u32, u32, u64)> {
     prop_oneof![1 => Just((1, 1, 0)), 1 => some]
 }
 
+/// Types of so many bits, so many pages of each on a word line, and how much longer one takes than the type before.
 /// Blocks have whole word lines.
-fn set_types(c: &mut Config, (bits, of_each, longer): (u32, u32, u64)) {
+pub(crate) fn set_types(c: &mut Config, (bits, of_each, longer): (u32, u32, u64)) {
     (c.device.bits, c.device.word_line) = (bits, bits * of_each);
     whole_word_lines(c);
     let t = &mut c.timing;
