@@ -38,7 +38,8 @@ that were acknowledged as durable are on flash at every cut: those that had comp
 volatile buffer FUA writes, and those before a flush (op `flush`, `durability` of requests.csv) that
 arrived after they had completed, if no cut came in between; with a protected buffer nothing need be
 on flash before the end. A mount reads of each block what is programmed and one page more; of what a
-checkpoint covers (blocks from `device.blocks_per_plane` on, cause `metadata`) the first page only.
+checkpoint covers (blocks from `device.blocks_per_plane` on, cause `metadata`) the first page only;
+`types` says of which types these are. A checkpoint fills blocks from their first page on.
 Requests that had not completed are admitted again after it. Of two copies with equal LPN and
 sequence a mount may choose either. `power.recoveries` lists the mounts.
 
@@ -64,7 +65,8 @@ takes what `[timing]`, `[controller]` and `[interconnect]` of the resolved confi
 "selective"` has two times for programs of copies, and the shorter one starts when the read of its
 page ends, where both are on one busy unit. In the pipelined model, the bus and array phases of an
 operation are those of the resolved config, of its type of page, and of all pages programmed with
-it; with `timing.partial` any number of sectors of the first and the last page of a read may cross.
+it; with `timing.partial` the sectors cross that the request asks for (`sector`, `sectors`; in
+older logs any number of the first and the last page).
 `controller.traversals.<cause>`: reads and programs that start in the measured interval, of copies
 less `controller.pages_from_buffer`. Page slots are held from the start of a copy's read to the end
 of its program. What starts in the instant in which a measurement does, after a warm-up, may count
