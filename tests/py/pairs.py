@@ -114,7 +114,7 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
         {"timing.partial": True},
         {"timing.partial": True, "device.page_size": "16 KiB"},
     ),
-    "partial": ({"device.page_size": "16 KiB"},),
+    "partial writes": ({"device.page_size": "16 KiB"},),
     "new": (
         {"precondition.fill": 0, "precondition.overwrite": 0, "workload.read": 0.1},
         {"precondition.fill": 0.5, "precondition.overwrite": 0},

@@ -14,8 +14,8 @@ from test_check_run import REQUEST_HEADER, Run, parse
 
 TIMING: dict[str, object] = {
     "model": "pipelined",
-    "read_types": [50, 60, 71],
-    "program_types": [500, 700, 900],
+    "read_types_ns": [50, 60, 71],
+    "program_types_ns": [500, 700, 900],
     "read_ns": 60,
     "program_ns": 700,
     "erase_ns": 2000,

@@ -18,7 +18,7 @@ class PageTypes:
         self.word_line = report.whole("config.device.word_line", 1)
         self.times: dict[str, list[int]] = {}
         for kind in ("read", "program"):
-            times = report.get(f"config.timing.{kind}_types")
+            times = report.get(f"config.timing.{kind}_types_ns")
             if not times:
                 times = [report.whole(f"config.timing.{kind}_ns", 0)] * self.bits
             self.times[kind] = [int(time) for time in times]

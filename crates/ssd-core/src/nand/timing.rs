@@ -2,11 +2,8 @@
 
 use super::geometry::Geometry;
 use super::interconnect::formula_ns;
-use crate::config::{Config, GcPath, InterconnectModel, Suspend, TimingModel};
+use crate::config::{Config, GcPath, InterconnectModel, MOST_TYPES, Suspend, TimingModel};
 use crate::units::Ppn;
-
-/// The most types of pages: bits of a cell.
-pub const MOST_TYPES: usize = 4;
 
 /// Array times of the pages of each type.
 #[derive(Clone, Copy, Debug)]
@@ -159,10 +156,11 @@ impl Types {
             times
         };
         let differ = |list: &[u64], ns: u64| list.iter().any(|&time| time != ns);
-        let found = differ(&t.read_types, t.read_ns) || differ(&t.program_types, t.program_ns);
+        let found =
+            differ(&t.read_types_ns, t.read_ns) || differ(&t.program_types_ns, t.program_ns);
         found.then(|| Types {
-            read_ns: times(&t.read_types, t.read_ns),
-            program_ns: times(&t.program_types, t.program_ns),
+            read_ns: times(&t.read_types_ns, t.read_ns),
+            program_ns: times(&t.program_types_ns, t.program_ns),
         })
     }
 }

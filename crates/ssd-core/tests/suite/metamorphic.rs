@@ -312,8 +312,9 @@ fn what_the_plain_loop_leaves_out_runs_in_the_full_one() {
             (c.gc.reserve, c.gc.trigger) = (1, vec![free_blocks(3)]);
             (c.timing.partial, c.device.bits, c.device.word_line) = (partial, bits, bits);
             if bits == 2 {
-                c.timing.read_types = vec![c.timing.read_ns - 20, c.timing.read_ns + 20];
-                c.timing.program_types = vec![c.timing.program_ns - 200, c.timing.program_ns + 200];
+                c.timing.read_types_ns = vec![c.timing.read_ns - 20, c.timing.read_ns + 20];
+                c.timing.program_types_ns =
+                    vec![c.timing.program_ns - 200, c.timing.program_ns + 200];
             }
             let mut ssd = filled(&c, |l| l);
             let plain = full && ssd.use_full_loop();

@@ -29,7 +29,7 @@ fn tlc(shape: [u32; 3], word_line: u32) -> Config {
     (c.device.bits, c.device.word_line) = (3, word_line);
     let t = &mut c.timing;
     t.model = TimingModel::Pipelined;
-    (t.read_types, t.program_types) = (READ.to_vec(), PROGRAM.to_vec());
+    (t.read_types_ns, t.program_types_ns) = (READ.to_vec(), PROGRAM.to_vec());
     (t.read_ns, t.program_ns, t.erase_ns) = (80_000, 2_926_500, ERASE);
     (t.command_ns, t.transfer_ns) = (C, X);
     c.gc.trigger = vec![free_blocks(2)];
@@ -308,27 +308,44 @@ fn load(sets: &[(&str, &str)]) -> Result<Config, String> {
 #[test]
 fn types_that_do_not_fit_are_refused_with_what_is_expected() {
     let types = ("timing.read_types", "[\"1 us\", \"2 us\"]");
+    let three = ("timing.read_types", "[\"1 us\", \"2 us\", \"3 us\"]");
+    let tlc = ("preset", "femu-tlc");
     for (sets, words) in [
         (
             vec![("device.bits", "3"), ("device.pages_per_block", "129"), types],
-            "timing.read_types: read_types has 2 times; expected 3, one for each of device.bits = 3",
+            "timing.read_types: timing.read_types has 2 times; expected 3, one for each of device.bits = 3",
         ),
         (
             vec![types],
-            "timing.read_types: read_types has 2 times; expected 1, one for each of device.bits = 1",
+            "timing.read_types: timing.read_types has 2 times; expected 1, one for each of device.bits = 1",
         ),
         (
             vec![("device.bits", "2"), ("timing.program_types", "[\"1 us\"]")],
             "program_types has 1 times; expected 2",
         ),
         (
-            vec![("device.bits", "3")],
-            "128 pages of a block are no whole number of word lines of 3 pages; expected \
+            vec![("device.bits", "3"), three],
+            "device.bits: 128 pages of a block are no whole number of word lines of 3 pages; expected \
              device.pages_per_block = 126 or 129",
         ),
         (
-            vec![("device.bits", "3"), ("device.word_line", "8")],
+            vec![("device.bits", "3"), ("device.word_line", "8"), three],
             "a word line of 8 pages cannot have as many of each type; expected a multiple of device.bits = 3",
+        ),
+        // Of the keys that contradict each other, the user has set one.
+        (
+            vec![tlc, ("device.pages_per_block", "128")],
+            "device.pages_per_block: 128 pages of a block are no whole number",
+        ),
+        (vec![tlc, ("device.bits", "2")], "device.bits: timing.read_types has 3 times; expected 2"),
+        (vec![tlc, types], "timing.read_types: timing.read_types has 2 times; expected 3"),
+        (
+            vec![("device.bits", "3")],
+            "device.bits: has no effect here: it needs timing.read_types or timing.program_types",
+        ),
+        (
+            vec![("device.word_line", "4")],
+            "device.word_line: has no effect here: it needs timing.read_types or timing.program_types",
         ),
         (vec![("device.bits", "5")], "device.bits"),
         (
@@ -348,12 +365,16 @@ fn of_a_time_and_its_types_the_later_counts() {
     let types = ("timing.read_types", "[\"50 us\", \"60 us\", \"71 us\"]");
     let with = |more: &[(&'static str, &'static str)]| {
         let c = load(&[&tlc, more].concat()).expect("a valid configuration");
-        (c.timing.read_ns, c.timing.read_types)
+        (c.timing.read_ns, c.timing.read_types_ns)
     };
     assert_eq!(with(&[types]), (60_333, vec![50_000, 60_000, 71_000]));
     assert_eq!(with(&[("timing.read", "9 us"), types]), (60_333, vec![50_000, 60_000, 71_000]));
     assert_eq!(with(&[types, ("timing.read", "9 us")]), (9_000, vec![]));
     assert_eq!(with(&[types, ("timing.read_types", "\"equal\"")]), (75_000, vec![]));
+    // Without a list of times, bits and word lines have no effect: they have their defaults.
+    let times = [("timing.read", "9 us"), ("timing.program", "90 us")];
+    let c = load(&[&[("preset", "femu-tlc")], &times[..]].concat()).expect("a valid configuration");
+    assert_eq!((c.device.bits, c.device.word_line, c.device.pages_per_block), (1, 1, 96));
     // A file sets both at once: they must agree, as those of a configuration that was printed do.
     let file = |read: &str| {
         let text = format!(

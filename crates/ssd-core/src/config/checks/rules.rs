@@ -102,9 +102,11 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         ],
         multi_plane,
     ),
-    check(&["timing.read_types", "device.bits"], |c| types(c, "read_types", &c.timing.read_types)),
+    check(&["timing.read_types", "device.bits"], |c| {
+        types(c, "timing.read_types", &c.timing.read_types_ns)
+    }),
     check(&["timing.program_types", "device.bits"], |c| {
-        types(c, "program_types", &c.timing.program_types)
+        types(c, "timing.program_types", &c.timing.program_types_ns)
     }),
     check(&["device.word_line", "device.bits", "device.pages_per_block"], word_line),
     check(&["timing.partial", "timing.model"], partial_transfers),

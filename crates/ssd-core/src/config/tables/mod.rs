@@ -23,7 +23,7 @@ mod words;
 
 pub use alloc::Alloc;
 pub use controller::Controller;
-pub use device::DeviceConfig;
+pub use device::{DeviceConfig, MOST_TYPES};
 pub use gc::Blocking;
 pub use gc::Gc;
 pub use host::Host;
