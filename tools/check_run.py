@@ -72,6 +72,11 @@ less `controller.pages_from_buffer`. Page slots are held from the start of a cop
 of its program. What starts in the instant in which a measurement does, after a warm-up, may count
 or not.
 
+Energy (`[energy]`): of all operations that start in the measured interval, cut ones included: the
+array time of every page and block by itself, with the retries of reads, and the transfers of pages
+without commands and SRAM. `metrics.tenants`: a program counts for the write or copy of its LPN that
+has arrived last when it starts; for none before the first, or if it has no LPN of the host.
+
 Whole reports (with `version`). A percentile is within 1/256 of the value of its rank, and null with
 fewer than ten values beyond. A row of the series at T is the state before anything at T happens,
 the last one that after everything. A page is used from the start of its program to the end of the
@@ -141,6 +146,7 @@ def check(folder: Path, limit: int = 20) -> Findings:
         numbers.check()
         PowerNumbers(checks, requests, operations).check()
         RaidNumbers(checks, requests, operations).check()
+        operations.work.check(checks)
         ClassNumbers(checks, requests, operations).check(folder)
         Course(checks, requests, operations, numbers).check(folder)
         Exports(folder, report, requests, findings).check()

@@ -110,6 +110,11 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
             "timing.program_types": ["1300 us", "500 us"],
         },
     ),
+    "energy": (
+        {"energy.read": "82.5 mW", "energy.bus": "31.25 mW", "energy.idle": "1.2 W"},
+        {"energy.program": "60 mW", "energy.erase": "75 mW"},
+    ),
+    "tenants": ({"metrics.tenants": True},),
     "partial transfers": (
         {"timing.partial": True},
         {"timing.partial": True, "device.page_size": "16 KiB"},

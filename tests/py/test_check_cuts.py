@@ -48,6 +48,13 @@ CASES: dict[str, dict[str, object]] = {
         "device.page_size": "16 KiB",
     },
     "types-copies": {**COPIES, **TLC, **CHECKPOINT},
+    "energy": {
+        **CHECKPOINT,
+        "energy.read": "82.5 mW",
+        "energy.program": "60 mW",
+        "energy.bus": "31.25 mW",
+        "metrics.tenants": True,
+    },
     "random-checkpoints": {"power.cut": {"random": "40 ms"}, **CHECKPOINT},
     "in-a-mount": {"power.cut": {"at": ["30 ms", "31 ms", "33 ms", "200 ms"]}},
     "serial": {"timing.model": "serial", "timing.sram": "12 us", **CHECKPOINT},

@@ -62,6 +62,7 @@ class Requests:
         self.findings = findings
         self.table = Table(
             *("arrival", "completion", "lpn", "pages", "kind", "asks", "sector", "sectors"),
+            *("volume", "stream"),
         )
         self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
         self.last_write = Table("arrival", "completion")
@@ -126,7 +127,7 @@ class Requests:
             max(pages, 0),
             REQUEST_KINDS.index(kind),
             durability_index,
-            *numbers(REQUESTS, line, [sector, sectors]),
+            *numbers(REQUESTS, line, [sector, sectors, fields[1], fields[2]]),
         )
         for column, value in zip(self.table.columns.values(), record, strict=True):
             column[number] = value

@@ -31,7 +31,7 @@ NAMED = 3
 _DRIVING = ("mode", "queue_depth", "think_time", "think_every", "stop_after", "max_outstanding")
 """Keys of `[host]` that describe how the drive is driven, not what it is."""
 _OF_THE_RUN = ("preset", "run", "workload", "precondition", "metrics", "power")
-_ONLY_TIMED = ("timing", "host", "sched", "controller")
+_ONLY_TIMED = ("timing", "host", "sched", "controller", "energy")
 
 
 UNTIMED: Mapping[str, object] = {
@@ -40,6 +40,12 @@ UNTIMED: Mapping[str, object] = {
     "controller.host_ecc_time": "0 ns",
     "controller.retry_probability": 0.0,
     "controller.retry_growth": 0.0,
+    "energy.read": "0 mW",
+    "energy.program": "0 mW",
+    "energy.erase": "0 mW",
+    "energy.bus": "0 mW",
+    "energy.idle": "0 mW",
+    "metrics.tenants": False,
 }
 """What a drive has that has no effect without time, switched off."""
 

@@ -135,13 +135,24 @@ impl Times {
         self.types.as_ref().map_or(self.read_ns, |types| types.read_ns[kind])
     }
 
-    /// Bus time of `sectors` of a page that the host reads, to the nearest nanosecond, SRAM included.
+    /// Bus time of a page alone.
     #[must_use]
-    pub fn part_bus_ns(&self, sectors: u64) -> u64 {
+    pub fn page_ns(&self) -> u64 {
+        self.page.0
+    }
+
+    /// Bus time of `sectors` of a page that the host reads, alone, to the nearest nanosecond.
+    #[must_use]
+    pub fn part_ns(&self, sectors: u64) -> u64 {
         let (page_ns, page_sectors) = self.page;
         debug_assert!((1..=page_sectors).contains(&sectors), "{sectors} sectors of a page");
-        let part_ns = (page_ns * sectors + page_sectors / 2) / page_sectors;
-        self.host_bus_ns - page_ns + part_ns
+        (page_ns * sectors + page_sectors / 2) / page_sectors
+    }
+
+    /// The same, SRAM included.
+    #[must_use]
+    pub fn part_bus_ns(&self, sectors: u64) -> u64 {
+        self.host_bus_ns - self.page_ns() + self.part_ns(sectors)
     }
 }
 

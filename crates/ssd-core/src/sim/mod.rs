@@ -32,6 +32,7 @@ pub mod ssd;
 mod start;
 mod suspend;
 mod wake;
+mod work;
 mod write_back;
 
 pub use array::last_time;

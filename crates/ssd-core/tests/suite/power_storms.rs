@@ -31,6 +31,7 @@ fn sea(seed: u64) -> Config {
     }
     set_types(&mut c, [(1, 1, 0), (2, 2, 400), (4, 1, 100)][at(2, 3)]);
     c.alloc.frontiers = [Frontiers::HostGc, Frontiers::Single][at(4, 2)];
+    c.metrics.tenants = at(9, 2) == 1;
     c.remap.mode = [RemapMode::Share, RemapMode::Copy][at(1, 2)];
     (c.host.write_buffer_pages, c.power.buffer) =
         [(0, BufferPower::Volatile), (6, BufferPower::Volatile), (6, BufferPower::Protected)]
@@ -51,6 +52,11 @@ fn storms(seeds: std::ops::Range<u64>, requests: u64) {
         );
         run.run(requests);
         let m = run.end().measured().clone();
+        let programs = m.tenants.iter().flat_map(|tenants| {
+            tenants.by_writer().flat_map(|(_, counts)| counts.programs).collect::<Vec<_>>()
+        });
+        let all = if c.metrics.tenants { m.flash.all_programs() } else { 0 };
+        assert_eq!(programs.sum::<u64>(), all, "seed {seed}");
         let (power, remap) = (m.power, &m.remap);
         let changed = if c.remap.mode == RemapMode::Share { remap.shared } else { remap.copied };
         let what = format!("seed {seed}: {power:?}, {remap:?}");

@@ -175,6 +175,7 @@ fn set_pages(c: &mut Config, draw: &mut Draw) {
         set_types(c, (bits, 1, 100_000));
     }
     c.timing.partial = c.timing.model == TimingModel::Pipelined && draw.often(0.5);
+    c.metrics.tenants = draw.often(0.5);
 }
 
 /// What a run has met.
