@@ -38,7 +38,8 @@ that were acknowledged as durable are on flash at every cut: those that had comp
 volatile buffer FUA writes, and those before a flush (op `flush`, `durability` of requests.csv) that
 arrived after they had completed, if no cut came in between; with a protected buffer nothing need be
 on flash before the end. A mount reads of each block what is programmed and one page more; of what a
-checkpoint covers (blocks from `device.blocks_per_plane` on, cause `metadata`) the first page only.
+checkpoint covers (blocks from `device.blocks_per_plane` on, cause `metadata`) the first page only;
+`types` says of which types these are. A checkpoint fills blocks from their first page on.
 Requests that had not completed are admitted again after it. Of two copies with equal LPN and
 sequence a mount may choose either. `power.recoveries` lists the mounts.
 
@@ -64,11 +65,17 @@ takes what `[timing]`, `[controller]` and `[interconnect]` of the resolved confi
 "selective"` has two times for programs of copies, and the shorter one starts when the read of its
 page ends, where both are on one busy unit. In the pipelined model, the bus and array phases of an
 operation are those of the resolved config, of its type of page, and of all pages programmed with
-it; with `timing.partial` any number of sectors of the first and the last page of a read may cross.
+it; with `timing.partial` the sectors cross that the request asks for (`sector`, `sectors`; in
+older logs any number of the first and the last page).
 `controller.traversals.<cause>`: reads and programs that start in the measured interval, of copies
 less `controller.pages_from_buffer`. Page slots are held from the start of a copy's read to the end
 of its program. What starts in the instant in which a measurement does, after a warm-up, may count
 or not.
+
+Energy (`[energy]`): of all operations that start in the measured interval, cut ones included: the
+array time of every page and block by itself, with the retries of reads, and the transfers of pages
+without commands and SRAM. `metrics.tenants`: a program counts for the write or copy of its LPN that
+has arrived last when it starts; for none before the first, or if it has no LPN of the host.
 
 Whole reports (with `version`). A percentile is within 1/256 of the value of its rank, and null with
 fewer than ten values beyond. A row of the series at T is the state before anything at T happens,
@@ -140,6 +147,7 @@ def check(folder: Path, limit: int = 20) -> Findings:
         numbers.check()
         PowerNumbers(checks, requests, operations).check()
         RaidNumbers(checks, requests, operations).check()
+        operations.work.check(checks)
         ClassNumbers(checks, requests, operations).check(folder)
         Course(checks, requests, operations, numbers).check(folder)
         Exports(folder, report, requests, findings).check()

@@ -127,11 +127,16 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
             "slc.path": "copyback",
         },
     ),
+    "energy": (
+        {"energy.read": "82.5 mW", "energy.bus": "31.25 mW", "energy.idle": "1.2 W"},
+        {"energy.program": "60 mW", "energy.erase": "75 mW"},
+    ),
+    "tenants": ({"metrics.tenants": True},),
     "partial transfers": (
         {"timing.partial": True},
         {"timing.partial": True, "device.page_size": "16 KiB"},
     ),
-    "partial": ({"device.page_size": "16 KiB"},),
+    "partial writes": ({"device.page_size": "16 KiB"},),
     "new": (
         {"precondition.fill": 0, "precondition.overwrite": 0, "workload.read": 0.1},
         {"precondition.fill": 0.5, "precondition.overwrite": 0},

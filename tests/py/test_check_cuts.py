@@ -26,8 +26,35 @@ COPIES: dict[str, object] = {
     "workload.read": 0.3,
     "alloc.pool": "device",
 }
+TLC: dict[str, object] = {
+    "device.bits": 3,
+    "device.word_line": 6,
+    "device.pages_per_block": 48,
+    "timing.read_types": ["56.5 us", "77.5 us", "106 us"],
+    "timing.program_types": ["300 us", "700 us", "1250 us"],
+    "power.cut": {"every": "150 ms"},
+}
 CASES: dict[str, dict[str, object]] = {
     "every": {},
+    "types": {**TLC, **CHECKPOINT},
+    "types-serial": {**TLC, "timing.model": "serial", "timing.busy_unit": "plane"},
+    "types-protected": {
+        **TLC,
+        **BUFFER,
+        **CHECKPOINT,
+        "power.buffer": "protected",
+        "timing.partial": True,
+        "timing.sram": "3 us",
+        "device.page_size": "16 KiB",
+    },
+    "types-copies": {**COPIES, **TLC, **CHECKPOINT},
+    "energy": {
+        **CHECKPOINT,
+        "energy.read": "82.5 mW",
+        "energy.program": "60 mW",
+        "energy.bus": "31.25 mW",
+        "metrics.tenants": True,
+    },
     "random-checkpoints": {"power.cut": {"random": "40 ms"}, **CHECKPOINT},
     "in-a-mount": {"power.cut": {"at": ["30 ms", "31 ms", "33 ms", "200 ms"]}},
     "serial": {"timing.model": "serial", "timing.sram": "12 us", **CHECKPOINT},
@@ -220,6 +247,41 @@ def _erase_is_not_repeated(rows: Rows) -> None:
 def _a_page_is_not_read(rows: Rows) -> None:
     row = next(row for row in rows if row["event"] == "scan")
     row["pages"] = str(int(row["pages"]) - 1)
+
+
+def _pages_are_of_another_type(rows: Rows) -> None:
+    for row in rows:
+        if row["event"] == "scan":
+            first, second, third = (int(count) for count in row["types"].split(";"))
+            row["types"] = f"{first - 1};{second};{third + 1}"
+
+
+def _a_checkpoint_has_another_type(rows: Rows) -> None:
+    row = next(row for row in rows if row["event"] == "checkpoint")
+    row["types"] = f"0;{row['pages']};0"
+
+
+def _a_page_has_no_type(rows: Rows) -> None:
+    row = next(row for row in rows if row["event"] == "scan")
+    first, second, third = (int(count) for count in row["types"].split(";"))
+    row["types"] = f"{first - 1};{second};{third}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("mount-reads", _pages_are_of_another_type),
+        ("mount-time", _pages_are_of_another_type),
+        ("mount-types", _a_checkpoint_has_another_type),
+        ("mount-types", _a_page_has_no_type),
+    ],
+)
+def test_each_rule_of_types_bites(
+    rule: str, change: Callable[[Rows], None], tmp_path: Path
+) -> None:
+    ssdlab.run(set={**CUTS, **TLC, **CHECKPOINT}, out=tmp_path / "a", progress=False)
+    change_log(tmp_path / "a", "power.csv.zst", change)
+    violates(tmp_path / "a", rule)
 
 
 def _a_cut_is_missing(rows: Rows) -> None:

@@ -53,7 +53,18 @@ PROOFS: dict[str, tuple[Settings, tuple[str, ...]]] = {
         {**SHORT, "power.cut": {"random": "150 ms"}, "power.checkpoint": "512 KiB"},
         ("power.*",),
     ),
-    "tenants": ({}, ("separation.*", "latency.by_*")),
+    "tenants": ({}, ("separation.*", "latency.by_*", "tenants.*")),
+    "energy": (
+        {
+            **SHORT,
+            "energy.read": "82.5 mW",
+            "energy.program": "60 mW",
+            "energy.erase": "75 mW",
+            "energy.bus": "31.25 mW",
+            "energy.idle": "1.2 W",
+        },
+        ("energy.*",),
+    ),
     "plain": ({**SHORT, "workload.requests": 2400}, ("*",)),
 }
 """A configuration, and the fields that it proves; a field belongs to the first that names it."""
@@ -105,6 +116,7 @@ def tenants(folder: Path) -> Settings:
         "workload.fit": "compact",
         "device.user_capacity": "3 MiB",
         "alloc.separation": {"policy": "fdp", "handles": 2},
+        "metrics.tenants": True,
     }
 
 

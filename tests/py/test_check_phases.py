@@ -14,8 +14,8 @@ from test_check_run import REQUEST_HEADER, Run, parse
 
 TIMING: dict[str, object] = {
     "model": "pipelined",
-    "read_types": [50, 60, 71],
-    "program_types": [500, 700, 900],
+    "read_types_ns": [50, 60, 71],
+    "program_types_ns": [500, 700, 900],
     "read_ns": 60,
     "program_ns": 700,
     "erase_ns": 2000,
@@ -25,7 +25,10 @@ TIMING: dict[str, object] = {
 REQUESTS = """
     0,0,0,read,5,3,0,900,0,200,700,0,0,ab
     1,0,0,write,9,1,0,900,0,200,700,0,0,
+    2,0,0,read,20,2,0,900,0,200,700,0,0,ab
 """
+SECTORS = ("", "", "82,3")
+"""First sector and sectors of each; older logs have none. A page has four."""
 
 
 def op(
@@ -51,7 +54,10 @@ def violations(folder: Path, ops: list[Op], timing: dict[str, object]) -> int:
     device = {"bits": 3, "word_line": 6, "page_bytes": 2048}
     config = {"timing": {**TIMING, **timing}, "device": device, "gc": {"path": "controller"}}
     report = Report({"config": config, "requests": {"warmup": 0}})
-    Run(report.values, [], parse(REQUEST_HEADER, REQUESTS)).write(folder)
+    lines = zip(REQUESTS.split(), SECTORS, strict=True)
+    text = "\n".join(f"{line},,,{sectors or ','}" for line, sectors in lines)
+    header = f"{REQUEST_HEADER},sources,durability,sector,sectors"
+    Run(report.values, [], parse(header, text), request_header=header).write(folder)
     findings = Findings(5)
     geometry = Geometry(1, 1, 4, 8, 12, "chip")
     phases = Phases(geometry, report, Requests(folder, report, findings), findings)
@@ -73,6 +79,8 @@ CASES: dict[str, tuple[list[Op], bool]] = {
     "one sector": ([op("read", 0, 6 + 5, 50)], True),
     "two sectors": ([op("read", 0, 6 + 11, 50, lpn=7)], True),
     "the page between": ([op("read", 0, 27, 50, lpn=6)], True),
+    "a sector of the last page": ([op("read", 0, 6 + 5, 50, lpn=21, request=2)], True),
+    "two of the first": ([op("read", 0, 6 + 11, 50, lpn=20, request=2)], True),
     "the rest of a written page": ([op("read", 0, 27, 50, cause="rmw", lpn=9, request=1)], True),
 }
 WRONG: dict[str, tuple[list[Op], bool]] = {
@@ -88,6 +96,8 @@ WRONG: dict[str, tuple[list[Op], bool]] = {
     ),
     "a part where pages cross whole": ([op("read", 0, 11, 50)], False),
     "half a sector": ([op("read", 0, 6 + 3, 50)], True),
+    "more than the last page is asked for": ([op("read", 0, 27, 50, lpn=21, request=2)], True),
+    "less than the first": ([op("read", 0, 6 + 5, 50, lpn=20, request=2)], True),
     "a part of the page between": ([op("read", 0, 11, 50, lpn=6)], True),
     "a part of a copy": ([op("read", 0, 3 + 5, 50, cause="gc")], True),
     "a part of the rest": ([op("read", 0, 11, 50, cause="rmw", lpn=9, request=1)], True),

@@ -39,11 +39,12 @@ class Run:
     ops: list[Row]
     requests: list[Row]
     state: list[Row] = field(default_factory=list)
+    request_header: str = REQUEST_HEADER
 
     def write(self, folder: Path) -> None:
         """Write the report and the compressed logs."""
         (folder / "report.json").write_text(json.dumps(self.report), encoding="utf-8")
-        logs = {"ops": (OP_HEADER, self.ops), "requests": (REQUEST_HEADER, self.requests)}
+        logs = {"ops": (OP_HEADER, self.ops), "requests": (self.request_header, self.requests)}
         if self.state:
             logs["state"] = (STATE_HEADER, self.state)
         for name, (header, rows) in logs.items():

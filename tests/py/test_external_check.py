@@ -66,6 +66,14 @@ SLC: dict[str, object] = {
     "slc.static": "2 MiB",
     "slc.share": 0.5,
 }
+ENERGY: dict[str, object] = {
+    "energy.read": "82.5 mW",
+    "energy.program": "82.5 mW",
+    "energy.erase": "82.5 mW",
+    "energy.bus": "31.25 mW",
+    "energy.idle": "1.2 W",
+    "metrics.tenants": True,
+}
 COPIES: dict[str, object] = {
     "remap.mode": "share",
     "workload.copy": 0.4,
@@ -171,6 +179,14 @@ CASES: dict[str, dict[str, object]] = {
         "timing.suspend": "erase",
         "timing.suspend_time": "0 ns",
     },
+    "energy": {**ENERGY, "workload.warmup_requests": 200},
+    "energy-serial": {**ENERGY, **SERIAL, "wear.static_threshold": 2},
+    "energy-of-planes": {**ENERGY, **MULTI, **TLC, "gc.window": 4},
+    "energy-of-parts": {**ENERGY, **BUFFER, **PARTIAL},
+    "energy-copied-back": {**ENERGY, "gc.path": "copyback"},
+    "energy-of-retries": {**ENERGY, **TLC, "controller.retry_probability": 0.3},
+    "energy-of-parity": {**ENERGY, **RAID},
+    "energy-of-copies": {**ENERGY, **COPIES, "remap.mode": "copy"},
     "partial-transfers": PARTIAL,
     "partial-transfers-of-a-buffer": {**BUFFER, **PARTIAL, "timing.suspend": "both"},
     "partial-transfers-of-parity": {

@@ -43,6 +43,14 @@ CHECKED: dict[str, tuple[str, ...]] = {
         "flash.erases",
         f"waf.{{total,{CAUSES[1:]}",
     ),
+    "array times of pages and blocks, and transfers": ("energy.{read,program,erase,bus}_time",),
+    "the powers of the resolved configuration, times these times": (
+        "energy.{read,program,erase,bus,idle,total,per_host_byte}",
+    ),
+    "programs of each page, and which request has written it last": (
+        "tenants.by_{volume,stream}.*.{pages_written,programs,copies,waf,share_of_copies}",
+        "tenants.others.{pages_written,programs,copies,waf,share_of_copies}",
+    ),
     "time of the array beyond one read": (f"flash.retries.{CAUSES}",),
     "reads inside programs and erases": (f"flash.suspensions.{CAUSES}",),
     "crossings of pages, as single operations take": (

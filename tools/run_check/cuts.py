@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .checkpoints import Checkpoints
 from .durable import DurableWrites
 from .inputs import POWER, Findings, Op, Report
 from .owners_cuts import OwnersUnderCuts
+from .page_types import PageTypes
 from .power import Mount, Plane, Power
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ class Cuts:
         self.places: dict[tuple[int, int], set[int]] = {}
         for address, lpn in enumerate(flash.lpn_of):
             self.put(lpn, flash.sequence_of[address], address)
+        self.types = PageTypes(report)
         superblocks = report.get("config.alloc.erase_unit") == "superblock"
         # Members of a superblock are closed together, and bad blocks are not read.
         self.counts_reads = not superblocks and not report.number("config.wear.factory_bad_blocks")
@@ -99,6 +102,7 @@ class Cuts:
             flash.owners.cut(mount, self.durable)
         if self.counts_reads and mount.end >= 0:
             self._compare_reads(mount)
+        self._compare_types(mount)
         self.checkpoints.cut()
         flash.history.lose_power(mount.cut)
         for op in mount.erases:
@@ -139,44 +143,68 @@ class Cuts:
             self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, found_pages)
             return
         bounds = [self._bounds_of(start) for start in starts]
-        actual = mount.reads.get("scan", Counter())
+        scanned, types = mount.reads.get("scan", Counter()), mount.types.get("scan", {})
         for plane in bounds[0]:
-            low = min(bound[plane][0] for bound in bounds)
-            high = max(bound[plane][1] for bound in bounds)
-            if not low <= actual[plane] <= high:
-                expected = f"{low} to {high} pages read of plane {plane}"
-                self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, actual[plane])
+            lows = [min(each) for each in zip(*(bound[plane][0] for bound in bounds), strict=True)]
+            highs = [max(each) for each in zip(*(bound[plane][1] for bound in bounds), strict=True)]
+            # Older logs do not say of which types the pages are.
+            actual = [scanned[plane], *types.get(plane, [])]
+            for what, low, high, count in zip(self._names(), lows, highs, actual, strict=False):
+                if not low <= count <= high:
+                    expected = f"{low} to {high} {what} read of plane {plane}"
+                    self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, count)
 
-    def _bounds_of(self, start: int | None) -> dict[Plane, tuple[int, int]]:
-        """Return the least and most pages read of every plane."""
-        bounds: dict[Plane, tuple[int, int]] = {}
+    def _names(self) -> list[str]:
+        return ["pages", *(f"pages of type {kind}" for kind in range(self.types.bits))]
+
+    def _compare_types(self, mount: Mount) -> None:
+        """The pages of a checkpoint are the first ones of blocks."""
+        for plane, types in mount.types.get("checkpoint", {}).items():
+            expected = self.types.of_first(sum(types), self.geometry.pages)
+            if types != expected:
+                place = f"{POWER}:{mount.line}"
+                self.findings.add("mount-types", place, f"{expected} on plane {plane}", types)
+
+    def _bounds_of(self, start: int | None) -> dict[Plane, tuple[list[int], list[int]]]:
+        """Return the least and most pages read of every plane: of all types, and of each."""
+        bounds: dict[Plane, tuple[list[int], list[int]]] = {}
         geometry, block = self.geometry, 0
         for channel in range(geometry.channels):
             for chip in range(geometry.chips):
                 for plane in range(geometry.planes):
-                    reads = [self._reads_of(block + i, start) for i in range(geometry.blocks)]
-                    low, high = (sum(counts) for counts in zip(*reads, strict=True))
+                    low, high = ([0] * (1 + self.types.bits) for _ in range(2))
+                    for inner in range(geometry.blocks):
+                        for kind, counts in enumerate(self._reads_of(block + inner, start)):
+                            low[kind] += min(counts)
+                            high[kind] += max(counts)
                     bounds[channel, chip, plane] = (low, high)
                     block += geometry.blocks
         return bounds
 
-    def _reads_of(self, block: int, start: int | None) -> tuple[int, int]:
-        """Return the least and most pages read of a block: of one instant the order is unknown."""
+    def _reads_of(self, block: int, start: int | None) -> list[set[int]]:
+        """Return what the pages read of a block may be: how many, and how many of each type.
+
+        Of one instant the order is unknown.
+        """
         pages, filled_pages = self.geometry.pages, self.flash.filled[block]
         if block in self.half_erased:
-            return 1, 1
+            return self._counts([[0]])
         reads = min(filled_pages + 1, pages)
         if start is None or self.erased_at[block] > start:
-            return reads, reads
+            return self._counts([range(reads)])
         first = block * pages
         ends = self.ended_at[first : first + filled_pages]
         offsets = [
             next((i for i, end in enumerate(ends) if end > start - tolerance), filled_pages)
             for tolerance in (0, 1)
         ]
-        # Without any page covered one more is read as well.
-        counts = [reads - n + (n > 0) for n in offsets]
-        return min(counts), max(counts)
+        # Where the checkpoint covers pages, the first of them is read as well.
+        return self._counts([[*range(min(n, 1)), *range(n, reads)] for n in offsets])
+
+    def _counts(self, alternatives: list[Sequence[int]]) -> list[set[int]]:
+        """Return how many pages each alternative has, and how many of each type."""
+        rows = [(len(pages), *self.types.counts(pages)) for pages in alternatives]
+        return [set(column) for column in zip(*rows, strict=True)]
 
     def finish(self, end: int) -> None:
         """Take the cuts after the last operation."""

@@ -232,12 +232,10 @@ class Op(NamedTuple):
         return f"{POWER if self.cause == 'mount' else OPS}:{self.line}"
 
 
-def rows(
-    path: Path, columns: tuple[str, ...], optional: str = ""
-) -> Iterator[tuple[int, list[str]]]:
+def rows(path: Path, columns: tuple[str, ...], *optional: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, fields in the order of `columns`) of a compressed CSV file.
 
-    `optional`: one column more, empty where the file has none.
+    `optional`: further columns, empty where the file has none.
     """
     line = 1
     try:
@@ -251,8 +249,7 @@ def rows(
                 raise UnreadableError(message)
             order = [header.index(name) for name in columns]
             width = len(header)
-            if optional:
-                order.append(header.index(optional) if optional in header else width)
+            order += [header.index(name) if name in header else width for name in optional]
             is_ordered = order == list(range(width))
             for line, fields in enumerate(reader, start=2):
                 if len(fields) != width:

@@ -37,6 +37,7 @@ from .power import Power
 from .requests import Requests
 from .slc import SlcBlocks, copied_back
 from .suspensions import Suspensions
+from .work import Work
 
 OUTCOMES = ("", "ended", "cut")
 
@@ -93,6 +94,7 @@ class Operations:
         self.copies_end: dict[str, array[int]] = {cause: array("q") for cause in COPIES}
         """When programs of copies ended."""
         self.types = PageTypes(report)
+        self.work = Work(report, requests, self.measured_from)
         self.retries: Counter[str] = Counter()
         """Retries of whole reads, by how much longer than one read of the array they took."""
         self.cut_reads: Counter[str] = Counter()
@@ -167,6 +169,7 @@ class Operations:
         if self.flash.cuts is not None:
             self.flash.cuts.heed(op)
         self.history.take(op, time)
+        self.work.take(op, time)
         self._serve(op)
         self.occupancy.take(op)
         self.crossing.take(op)

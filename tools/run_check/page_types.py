@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 
 from .inputs import Op, Report
 from .slc import SlcBlocks
@@ -17,7 +19,7 @@ class PageTypes:
         self.word_line = report.whole("config.device.word_line", 1)
         self.times: dict[str, list[int]] = {}
         for kind in ("read", "program"):
-            times = report.get(f"config.timing.{kind}_types")
+            times = report.get(f"config.timing.{kind}_types_ns")
             if not times:
                 times = [report.whole(f"config.timing.{kind}_ns", 0)] * self.bits
             self.times[kind] = [int(time) for time in times]
@@ -31,6 +33,15 @@ class PageTypes:
     def type_of(self, page: int) -> int:
         """Return the type of page `page` of a block, from 0."""
         return page % self.word_line * self.bits // self.word_line
+
+    def counts(self, pages: Iterable[int]) -> list[int]:
+        """Return how many of these pages of a block are of each type."""
+        types = Counter(self.type_of(page) for page in pages)
+        return [types[kind] for kind in range(self.bits)]
+
+    def of_first(self, count: int, pages: int) -> list[int]:
+        """Return how many of the first `count` pages are of each type; blocks have `pages`."""
+        return self.counts(page % pages for page in range(count))
 
     def array_ns(self, op: Op) -> int:
         """Return how long the array works for a read without retries, or a program."""

@@ -17,7 +17,7 @@ BY_THE_DEVICE = ("gc", "wear", "fold", "metadata")
 class Phases:
     """Compare the bus and array phases of every operation with the resolved config.
 
-    Of reads of the host with `timing.partial` the log does not say which sectors of the first and
+    Of reads of the host with `timing.partial` older logs do not say which sectors of the first and
     the last page they ask for: there any number of sectors may cross.
     """
 
@@ -109,9 +109,10 @@ class Phases:
             return {0, page * count}
         if not (self.partial and self._is_read_of_host(op)):
             return {page * count}
-        numbers = range(1, self.sectors + 1)
-        if self._is_inside(op):
-            numbers = range(self.sectors, self.sectors + 1)
+        asked = self.requests.sectors_of(op.request, op.lpn, self.sectors)
+        if asked < 0 and self._is_inside(op):
+            asked = self.sectors
+        numbers = range(1, self.sectors + 1) if asked < 0 else [asked]
         half = self.sectors // 2
         return {
             2 * self.sram + (self.transfer * number + half) // self.sectors for number in numbers

@@ -35,6 +35,8 @@ class Mount:
     line: int = 0
     interrupted: bool = False
     reads: dict[str, Counter[Plane]] = field(default_factory=dict)
+    types: dict[str, dict[Plane, list[int]]] = field(default_factory=dict)
+    """Pages of each type that are read."""
     erases: list[Op] = field(default_factory=list)
 
     def total(self, event: str) -> int:
@@ -54,14 +56,17 @@ class Power:
         self.records = 0
         path = folder / POWER
         if path.exists():
-            for line, fields in rows(path, POWER_COLUMNS):
-                self._take_line(line, fields[0], numbers(POWER, line, fields[1:-1]), fields[-1])
+            for line, (event, *fields, outcome, types) in rows(path, POWER_COLUMNS, "types"):
+                pages = numbers(POWER, line, types.split(";")) if types else []
+                self._take_line(line, event, numbers(POWER, line, fields), outcome, pages)
             self.compare()
         self.cuts = [mount.cut for mount in self.mounts]
         # Also without a cut: then data are where a cut would find them.
         self.is_on = report.get("config.power.cut") not in (None, "never")
 
-    def _take_line(self, line: int, event: str, values: list[int], outcome: str) -> None:
+    def _take_line(
+        self, line: int, event: str, values: list[int], outcome: str, types: list[int]
+    ) -> None:
         place = f"{POWER}:{line}"
         start, end, channel, chip, plane, block, pages = values
         if event not in EVENTS or outcome not in ("ended", "cut") or not 0 <= start <= end:
@@ -89,6 +94,11 @@ class Power:
             last.erases.append(Op(line, "erase", "mount", *position, -1, -1, -1, -1, *times))
         else:
             last.reads.setdefault(event, Counter())[channel, chip, plane] += pages
+            bits = self.report.whole("config.device.bits", 1)
+            if types and (len(types), sum(types)) != (bits, pages):
+                self.findings.add("mount-types", place, f"{pages} pages of {bits} types", types)
+            elif types:
+                last.types.setdefault(event, {})[channel, chip, plane] = types
 
     def take(self, op: Op) -> None:
         """Check that an operation runs where there is power, and ends at a cut if that ends it."""

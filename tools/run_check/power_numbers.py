@@ -78,7 +78,7 @@ class PowerNumbers:
     def _time(self, path: str, mount: Mount) -> None:
         """Check the time of a mount: records, checkpoint, scan, comparisons and erases in turn.
 
-        The log does not say of which types the pages are that a mount reads.
+        Older logs do not say of which types the pages are that a mount scans and compares.
         """
         if mount.interrupted:
             self.checks.exactly("mount-time", f"{path}.time", mount.end - mount.cut)
@@ -88,20 +88,17 @@ class PowerNumbers:
         line = self.report.whole("config.power.nvram_ns")
         planes = self.geometry.channels * self.geometry.chips * self.geometry.planes
         evenly = -(-saved_pages // planes)
-        pages_of_planes = Counter(dict.fromkeys(self._planes(), evenly))
+        saved = Counter(dict.fromkeys(self._planes(), evenly))
+        checkpoint = mount.reads.get("checkpoint", Counter())
+        exact = self._erases(mount) + sum(
+            self._reads({plane: self._first(count) for plane, count in pages.items()})
+            for pages in (checkpoint, saved)
+        )
         times = self.operations.types.times["read"]
         shortest, longest = (
-            self._erases(mount)
-            + sum(
-                self._reads(pages, read)
-                for pages in (
-                    mount.reads.get("checkpoint", Counter()),
-                    pages_of_planes,
-                    mount.reads.get("scan", Counter()),
-                    mount.reads.get("compare", Counter()),
-                )
-            )
-            for read in (min(times), max(times))
+            exact
+            + sum(self._reads(self._types_of(mount, event, kind)) for event in ("scan", "compare"))
+            for kind in (times.index(min(times)), times.index(max(times)))
         )
         low = -(-records * TRIM_RECORD // LINE) * line
         high = -(-records * OWNER_RECORD // LINE) * line if self.requests.copies else low
@@ -121,25 +118,42 @@ class PowerNumbers:
         channel, chip, inner = plane
         return (channel, chip if depth > 1 else 0, inner if depth > 2 else 0)
 
-    def _reads(self, pages: Counter[Plane], read: int) -> int:
+    def _first(self, count: int) -> list[int]:
+        return self.operations.types.of_first(count, self.geometry.pages)
+
+    def _types_of(self, mount: Mount, event: str, kind: int) -> dict[Plane, list[int]]:
+        """Pages of each type that a mount reads; without types in the log, all of type `kind`."""
+        bits = self.operations.types.bits
+        return {
+            plane: mount.types.get(event, {}).get(plane)
+            or [count * (i == kind) for i in range(bits)]
+            for plane, count in mount.reads.get(event, Counter()).items()
+        }
+
+    def _reads(self, pages: dict[Plane, list[int]]) -> int:
         """All units side by side; in the pipelined model the pages of a channel share its bus.
 
-        `read`: array time of each page, ns.
+        `pages`: of each type, by plane.
         """
         report = self.report
-        bus = report.whole("config.timing.transfer_ns") + report.whole("config.timing.command_ns")
+        bus = report.whole("config.timing.transfer_ns") + report.whole("config.timing.sram_ns")
         serial = report.get("config.timing.model") == "serial"
-        if serial:
-            bus += report.whole("config.timing.sram_ns") - report.whole("config.timing.command_ns")
+        if not serial:
+            bus += report.whole("config.timing.command_ns")
+        times = self.operations.types.times["read"]
         units: Counter[Plane] = Counter()
-        channels: Counter[int] = Counter()
-        for plane, count in pages.items():
-            units[self._unit(plane)] += count
-            channels[plane[0]] += count
-        longest_ns = max((count * (read + bus) for count in units.values()), default=0)
+        channels: dict[int, list[int]] = {}
+        for plane, counts in pages.items():
+            reads = [read for read, count in zip(times, counts, strict=True) for _ in range(count)]
+            units[self._unit(plane)] += sum(reads) + len(reads) * bus
+            channels.setdefault(plane[0], []).extend(reads)
+        longest_ns = max(units.values(), default=0)
         if serial:
             return longest_ns
-        bus_ns = max((read + count * bus for count in channels.values() if count), default=0)
+        # The first page is read before the bus is used.
+        bus_ns = max(
+            (min(reads) + len(reads) * bus for reads in channels.values() if reads), default=0
+        )
         return max(longest_ns, bus_ns)
 
     def _erases(self, mount: Mount) -> int:

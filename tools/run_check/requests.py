@@ -60,7 +60,10 @@ class Requests:
     def __init__(self, folder: Path, report: Report, findings: Findings) -> None:
         """Read the whole log."""
         self.findings = findings
-        self.table = Table("arrival", "completion", "lpn", "pages", "kind", "asks")
+        self.table = Table(
+            *("arrival", "completion", "lpn", "pages", "kind", "asks", "sector", "sectors"),
+            *("volume", "stream"),
+        )
         self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
         self.last_write = Table("arrival", "completion")
         self.trims: dict[int, list[tuple[int, int]]] = {}
@@ -87,7 +90,7 @@ class Requests:
         first_measured = report.whole("requests.warmup", 0)
         if self.complete:
             first_measured = _first_measured(path, first_measured)
-        for line, fields in rows(path, REQUEST_COLUMNS, "durability"):
+        for line, fields in rows(path, REQUEST_COLUMNS, "durability", "sector", "sectors"):
             self._take(line, fields, first_measured)
         for arrivals in self.writes.values():
             arrivals.sort()
@@ -99,7 +102,7 @@ class Requests:
         if kind not in self.totals:
             self.findings.add("request-fields", place, f"op one of {REQUEST_KINDS}", repr(kind))
             return
-        *fields, durability = fields
+        *fields, durability, sector, sectors = fields
         if durability not in DURABILITY:
             self.findings.add("request-fields", place, f"one of {DURABILITY}", repr(durability))
             return
@@ -124,6 +127,7 @@ class Requests:
             max(pages, 0),
             REQUEST_KINDS.index(kind),
             durability_index,
+            *numbers(REQUESTS, line, [sector, sectors, fields[1], fields[2]]),
         )
         for column, value in zip(self.table.values(), record, strict=True):
             column[number] = value
@@ -200,6 +204,14 @@ class Requests:
     def known(self, number: int) -> bool:
         """Tell whether requests.csv has this id."""
         return 0 <= number < self.table.size and self.table["arrival"][number] >= 0
+
+    def sectors_of(self, number: int, lpn: int, page_sectors: int) -> int:
+        """Return how many sectors of page `lpn` a request asks for; -1 where that is not logged."""
+        first = self.table["sector"][number] if self.known(number) else -1
+        if first < 0:
+            return -1
+        last = first + self.table["sectors"][number]
+        return min(last, (lpn + 1) * page_sectors) - max(first, lpn * page_sectors)
 
     def arrival(self, number: int) -> int:
         """Return the arrival (ns) of a request, -1 where unknown."""

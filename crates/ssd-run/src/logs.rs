@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 const OPS: &str = "op,cause,channel,chip,plane,block,page,lpn,sequence,request,queued,start,end,\
                    bus_start,bus_end,array_start,array_end,outcome\n";
 const REQUESTS: &str = "id,volume,stream,op,lpn,pages,arrival,completion,queue,chip,transfer,\
-                        gc_wait,metadata,digest,sources,durability\n";
+                        gc_wait,metadata,digest,sources,durability,sector,sectors\n";
 const STATE: &str = "channel,chip,plane,block,page,lpn,sequence,valid,owners\n";
-const POWER: &str = "event,start,end,channel,chip,plane,block,pages,outcome\n";
+const POWER: &str = "event,start,end,channel,chip,plane,block,pages,outcome,types\n";
 const UNITS: &str = "event,at,handle,data,channel,chip,plane,block,pages\n";
 
 /// Sorts operation records by start.
@@ -232,7 +232,7 @@ fn request(line: &mut String, r: &RequestRecord) {
     }
     line.push(',');
     line.push_str(durability(q.flags));
-    line.push('\n');
+    let _ = writeln!(line, ",{},{}", q.sector, q.sectors);
 }
 
 fn power_event(line: &mut String, r: &PowerRecord) {
@@ -244,10 +244,13 @@ fn power_event(line: &mut String, r: &PowerRecord) {
         Some(p) => _ = write!(line, "{},{},{},,", p.channel, p.chip, p.plane),
         None => line.push_str(",,,,"),
     }
-    if let Some(pages) = r.pages {
-        let _ = write!(line, "{pages}");
+    if !r.pages.is_empty() {
+        let _ = write!(line, "{}", r.pages.iter().sum::<u64>());
     }
-    line.push_str(if r.interrupted { ",cut\n" } else { ",ended\n" });
+    line.push_str(if r.interrupted { ",cut," } else { ",ended," });
+    let by_type: Vec<String> = r.pages.iter().map(u64::to_string).collect();
+    line.push_str(&by_type.join(";"));
+    line.push('\n');
 }
 
 fn reclaim_unit(line: &mut String, r: &UnitRecord) {

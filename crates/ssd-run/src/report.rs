@@ -1,6 +1,6 @@
 //! The report of a run: its measurements, the device's end, and what the caller knows about it.
 
-use ssd_core::config::{GcPath, HostMode, InterconnectModel};
+use ssd_core::config::{Energy, GcPath, HostMode, InterconnectModel};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::reclaim::UnitCounts;
@@ -9,7 +9,9 @@ use ssd_core::host::device::Device as _;
 use ssd_core::metrics::Measurements;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::metrics::distributions;
-use ssd_core::metrics::inputs::{DeviceState, Inputs, ReclaimState, RecordCounts, SeparationState};
+use ssd_core::metrics::inputs::{
+    DeviceState, Inputs, PowerDraw, ReclaimState, RecordCounts, SeparationState,
+};
 use ssd_core::metrics::report::{Provenance, RESULTS_VERSION, ReclaimUnits, Report, TraceLines};
 use ssd_core::metrics::series::Series;
 use ssd_core::sim::ssd::Ssd;
@@ -166,6 +168,13 @@ fn host_crosses(config: &RunConfig) -> Option<bool> {
     (crosses || special).then_some(crosses && config.controller.traversals_host > 0)
 }
 
+/// The power of flash, buses and drive, if it is given.
+fn power(config: &RunConfig) -> Option<PowerDraw> {
+    let &Energy { read_uw, program_uw, erase_uw, bus_uw, idle_uw } = &config.energy;
+    let power = PowerDraw { read_uw, program_uw, erase_uw, bus_uw, idle_uw };
+    (!config.energy.is_off()).then_some(power)
+}
+
 /// The classes of pages, if a policy separates them.
 fn separation(ftl: &Ftl) -> Option<SeparationState> {
     let classes = ftl.classes()?;
@@ -231,6 +240,7 @@ fn report(
             records: end.records,
             separation: separation(ftl),
             reclaim: reclaim.as_ref(),
+            power: power(config),
             physical_pages: u64::from(ftl.geo.pages),
             used_pages: ftl.used_pages(),
             valid_pages: ftl.owners.valid_pages(),

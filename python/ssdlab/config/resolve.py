@@ -191,8 +191,14 @@ def drive_preset(drive: str, spelling: str, presets: Collection[str] | None = No
     raise ConfigError([f"{spelling}: no such drive; there are: {', '.join(names)}{hint}"])
 
 
+def whole_word_lines(pages: int, config: Config) -> int:
+    """Pages of a block with about `pages` that has whole word lines of `config`: at least one."""
+    word_line = int(config.values["device"].get("word_line", 1))
+    return max(word_line, pages // word_line * word_line)
+
+
 def with_blocks_of(pages: int, config: Config) -> dict[str, object]:
-    """Keys of a device like `config` with this many pages per block.
+    """Keys of a device like `config` with this many pages per block, which are whole word lines.
 
     Erases take the same share of a plane's time as with the blocks of `config`.
     """

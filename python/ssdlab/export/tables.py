@@ -19,7 +19,7 @@ from ssdlab.versions import install
 
 TEXTS = (
     *("op", "cause", "digest", "distribution"),
-    *("sources", "owners", "outcome", "durability", "event"),
+    *("sources", "owners", "outcome", "durability", "event", "types"),
 )
 """Columns that are not integers."""
 

@@ -35,6 +35,8 @@ class Parts:
     """Flash operations."""
     waf: Waf
     """Write amplification."""
+    energy: Energy | None
+    """Energy; None where no power is given."""
     raid: Raid | None
     """Parity groups; None without parity."""
     remap: Remap | None
@@ -43,6 +45,8 @@ class Parts:
     """SLC blocks; None on a device without any."""
     separation: Separation | None
     """Classes of pages; None where no policy separates them."""
+    tenants: Tenants | None
+    """Volumes and streams; None without `metrics.tenants`."""
     power: Power | None
     """Power cuts; None if power is never cut."""
     gc: Gc
@@ -262,6 +266,38 @@ class Waf:
 
 
 @dataclass(frozen=True)
+class Energy:
+    """Energy in picojoules, of operations that start in the measurement and of the drive.
+
+    Each is its power (`[energy]`) times its time, to the nearest picojoule, and at most 2^64 - 1.
+    """
+
+    read_time: int
+    """Array time of all pages that are read, with retries."""
+    program_time: int
+    """Array time of all pages that are programmed."""
+    erase_time: int
+    """Array time of all blocks that are erased."""
+    bus_time: int
+    """Time of all pages, or parts of pages, on the buses of the channels, without commands and
+    SRAM."""
+    read: int
+    """Of reads."""
+    program: int
+    """Of programs."""
+    erase: int
+    """Of erases."""
+    bus: int
+    """Of pages on the buses."""
+    idle: int
+    """Of the drive, at all times."""
+    total: int
+    """All of them."""
+    per_host_byte: float | None
+    """All of them over the bytes that the host reads and writes, in whole pages."""
+
+
+@dataclass(frozen=True)
 class Raid:
     """Parity groups: how their parity was updated.
 
@@ -375,6 +411,21 @@ class Separation:
     """`open_pages` over the pages beside those of the host."""
     fdp: Fdp | None = None
     """Reclaim unit handles; left out without them."""
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """What is written for each volume and stream, which add up to the whole.
+
+    A program counts for the request that has written, or copied to, its logical page last.
+    """
+
+    by_volume: dict[str, TenantStats]
+    """By volume."""
+    by_stream: dict[str, TenantStats]
+    """By stream."""
+    others: TenantStats
+    """Pages that no request has written since the run began, parity and checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -781,6 +832,22 @@ class Fdp:
     shared: ReclaimUnits
     """Of units that hold data of several handles: the copies of handles that are initially
     isolated, and those of static wear levelling."""
+
+
+@dataclass(frozen=True)
+class TenantStats:
+    """What is written for one volume or stream."""
+
+    pages_written: int
+    """Pages that its requests have written."""
+    programs: int
+    """Programs of logical pages that it has written last, for any cause."""
+    copies: int
+    """Those of copies (causes `gc` and `wear`)."""
+    waf: float | None
+    """Programs over pages written."""
+    share_of_copies: float | None
+    """Of the copies of the device."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ssdlab.config.drives import UNTIMED
-from ssdlab.config.resolve import Config, raw_pages, with_blocks_of
+from ssdlab.config.resolve import Config, raw_pages, whole_word_lines, with_blocks_of
 from ssdlab.errors import ConfigError
 
 Keys: TypeAlias = dict[str, object]
@@ -255,8 +255,7 @@ def timed_device(drive: Config, pages: int, provision: float | None = None) -> S
     size = min(
         drive["device.pages_per_block"], max(1, int(pool_pages / min(pool.blocks, TIMED_BLOCKS)))
     )
-    word_line = drive.values["device"].get("word_line", 1)
-    size = max(word_line, size // word_line * word_line)
+    size = whole_word_lines(size, drive)
     used = pages / pool.pools / members / size
     if _blocks(pool, used) < FEWEST_TIMED:
         return None

@@ -291,8 +291,8 @@ fn find_key<T: Composed>(name: &str) -> Option<&'static str> {
 fn settle_types(config: &mut Config, pending: &Pending, errors: &mut Errors) {
     let t = &mut config.timing;
     for (key, types_key, ns, types) in [
-        ("timing.read", "timing.read_types", &mut t.read_ns, &mut t.read_types),
-        ("timing.program", "timing.program_types", &mut t.program_ns, &mut t.program_types),
+        ("timing.read", "timing.read_types", &mut t.read_ns, &mut t.read_types_ns),
+        ("timing.program", "timing.program_types", &mut t.program_ns, &mut t.program_types_ns),
     ] {
         if pending.is_later(key, types_key) {
             types.clear();

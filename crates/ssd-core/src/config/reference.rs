@@ -4,7 +4,7 @@ use super::composed::{AnyKey, Composed, of_any, tables};
 use super::keys::policy::DECISIONS;
 use super::keys::{Key, Slot};
 use super::presets::PRESETS;
-use super::text::quantity::{FREQUENCY, RATE, SIZE, TIME, show_time};
+use super::text::quantity::{FREQUENCY, POWER, RATE, SIZE, TIME, show_time};
 use crate::plug::{ParamKind, PolicyInfo};
 use std::fmt::Write;
 
@@ -16,6 +16,7 @@ pub fn reference_markdown<T: Composed>() -> String {
         (&SIZE, "a bare whole number is bytes; of a page or a request \"16k\" is \"16 KiB\""),
         (&TIME, "never without a unit"),
         (&RATE, "a transfer (T) is 8 bit"),
+        (&POWER, ""),
         (&FREQUENCY, ""),
     ] {
         let (name, example, units) = (dimension.name, dimension.example, dimension.unit_names());

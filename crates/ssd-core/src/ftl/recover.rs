@@ -13,9 +13,9 @@ use super::plugs::Plugs;
 use super::snapshot::columns::Columns;
 use super::space::Ground;
 use super::wear::Wear;
-use crate::config::Config;
+use crate::config::{Config, MOST_TYPES};
+use crate::nand::geometry::Geometry;
 use crate::nand::nvram::Record;
-use crate::nand::timing::MOST_TYPES;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use image::Image;
 use scan::NewestPages;
@@ -66,6 +66,17 @@ pub enum MountFailure {
 
 /// Pages of each type that are read.
 pub type PagesRead = [u64; MOST_TYPES];
+
+/// The first `pages` pages of flash blocks that are filled one after the other, by type.
+#[must_use]
+pub fn first_pages(geo: &Geometry, pages: u64) -> PagesRead {
+    let mut reads = PagesRead::default();
+    for page in 0..pages {
+        let page = (page % u64::from(geo.pages_per_flash_block)) as u32;
+        reads[geo.type_in_block(page)] += 1;
+    }
+    reads
+}
 
 /// What a mount has read and found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

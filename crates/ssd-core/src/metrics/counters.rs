@@ -5,6 +5,7 @@ pub use super::cause::{CAUSES, Cause};
 pub use super::in_system::RequestsInSystem;
 pub use super::parts::{PartSums, Parts};
 pub use super::report::controller::{BufferCounts, ControllerCounts};
+pub use super::report::energy::WorkTimes;
 pub use super::report::flash::FlashCounts;
 pub use super::report::gc::{GcCounts, MoveCounts, VictimCounts, WearCounts};
 pub use super::report::host::HostCounts;

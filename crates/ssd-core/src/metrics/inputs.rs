@@ -54,6 +54,21 @@ pub struct RecordCounts {
     pub stale_bytes: u64,
 }
 
+/// Power of flash, buses and drive, microwatts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PowerDraw {
+    /// A plane that reads.
+    pub read_uw: u64,
+    /// A plane that programs.
+    pub program_uw: u64,
+    /// A plane that erases.
+    pub erase_uw: u64,
+    /// A channel on which a page crosses.
+    pub bus_uw: u64,
+    /// The drive at all times.
+    pub idle_uw: u64,
+}
+
 /// Classes of pages at the end of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SeparationState {
@@ -101,6 +116,8 @@ pub struct DeviceState<'a> {
     pub separation: Option<SeparationState>,
     /// Reclaim units by handle; `None` without handles.
     pub reclaim: Option<&'a ReclaimState>,
+    /// Power; `None` where none is given.
+    pub power: Option<PowerDraw>,
     /// Pages there are.
     pub physical_pages: u64,
     /// Pages that are not erased.

@@ -27,6 +27,7 @@ pub mod schema;
 pub mod series;
 pub mod steady;
 pub mod summary;
+pub mod tenants;
 pub mod verdict;
 pub mod warmup;
 pub mod warnings;
@@ -39,7 +40,7 @@ use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use counters::{
     BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, MoveCounts, PartSums,
-    Parts, RaidCounts, RemapCounts, RequestsInSystem, SlcCounts, WearCounts,
+    Parts, RaidCounts, RemapCounts, RequestsInSystem, SlcCounts, WearCounts, WorkTimes,
 };
 use degraded::DegradedStats;
 use histogram::Histogram;
@@ -47,6 +48,7 @@ use latency::Latencies;
 use report::power::{PowerCounts, Recovery};
 use series::{Gauges, IntervalLatency, Sample, Series};
 use steady::Course;
+use tenants::Tenants;
 
 /// Everything that is measured in a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,6 +59,10 @@ pub struct Measurements {
     pub warmup: u64,
     /// Flash operations.
     pub flash: FlashCounts,
+    /// Array and bus times, where the power is given.
+    pub work: WorkTimes,
+    /// Pages written and programmed by volume and stream, if they are told apart.
+    pub tenants: Option<Box<Tenants>>,
     /// Garbage collection.
     pub gc: GcCounts,
     /// Static wear levelling.
@@ -105,6 +111,8 @@ impl Measurements {
             since: Nanos::ZERO,
             warmup: 0,
             flash: FlashCounts::default(),
+            work: WorkTimes::default(),
+            tenants: None,
             gc: GcCounts::default(),
             wear: WearCounts::default(),
             slc: SlcCounts::default(),
@@ -139,7 +147,11 @@ impl Measurements {
         if let Some(degraded) = &mut degraded {
             degraded.restart(at);
         }
-        *self = Measurements { since: at, warmup, in_system, degraded, ..fresh };
+        let mut tenants = self.tenants.take();
+        if let Some(tenants) = &mut tenants {
+            tenants.restart();
+        }
+        *self = Measurements { since: at, warmup, in_system, degraded, tenants, ..fresh };
     }
 
     /// A request of kind `op` arrives. Called at that instant, in order with the completions.
@@ -159,13 +171,19 @@ impl Measurements {
         self.in_system.arrive(at.0);
     }
 
-    /// A request of kind `op` and so many pages that has been withdrawn will not arrive again.
-    pub fn forget_arrival(&mut self, op: Op, pages: u64) {
+    /// A `request` of so many pages that has been withdrawn will not arrive again.
+    pub fn forget_arrival(&mut self, request: &Request, pages: u64) {
+        let op = request.op;
         assert!(self.host.submitted[op as usize] > 0, "a {} has not arrived", op.name());
         self.host.submitted[op as usize] -= 1;
         match op {
             Op::Read => self.host.pages_read -= pages,
-            Op::Write => self.host.pages_written -= pages,
+            Op::Write => {
+                self.host.pages_written -= pages;
+                if let Some(tenants) = &mut self.tenants {
+                    tenants.forget(request, pages);
+                }
+            }
             Op::Trim | Op::Flush | Op::Copy => {}
         }
     }

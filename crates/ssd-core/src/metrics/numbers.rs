@@ -8,6 +8,7 @@ const ABSENT: &str = "-";
 const TIMES: [&str; 4] = [" ns", " us", " ms", " s"];
 const SIZES: [&str; 5] = [" B", " KiB", " MiB", " GiB", " TiB"];
 const RATES: [&str; 5] = [" B/s", " KiB/s", " MiB/s", " GiB/s", " TiB/s"];
+const ENERGIES: [&str; 6] = [" pJ", " nJ", " uJ", " mJ", " J", " kJ"];
 const COUNTS: [&str; 5] = ["", " k", " M", " G", " T"];
 
 /// `1234567` as `1,234,567`.
@@ -74,6 +75,12 @@ fn scaled(value: f64, step: f64, units: &[&str]) -> String {
 #[must_use]
 pub fn duration(ns: f64) -> String {
     scaled(ns, 1000.0, &TIMES)
+}
+
+/// An energy in picojoules.
+#[must_use]
+pub fn energy(pj: f64) -> String {
+    scaled(pj, 1000.0, &ENERGIES)
 }
 
 /// A number of bytes; a whole number of a unit has no decimals: `4 KiB`.

@@ -19,12 +19,14 @@ pub fn text(report: &Report) -> String {
     latency(report, &mut out);
     parts(report, &mut out);
     flash(report, &mut out);
+    energy(report, &mut out);
     collection(report, &mut out);
     slc::cache(report, &mut out);
     device(report, &mut out);
     failure::chips(report, &mut out);
     separation::classes(report, &mut out);
     separation::handles(report, &mut out);
+    tenants::table(report, &mut out);
     durable::copies(report, &mut out);
     durable::power(report, &mut out);
     steady_and_speed(report, &mut out);
@@ -57,6 +59,7 @@ mod durable;
 mod failure;
 mod separation;
 mod slc;
+mod tenants;
 
 /// A count in at most 10 columns.
 fn short_count(n: u64) -> String {
@@ -256,6 +259,25 @@ fn flash(r: &Report, out: &mut String) {
         .collect();
     let label = format!("  write amplification {} = ", numbers::ratio(total));
     wrapped(&label, &parts.join(" + "), out);
+}
+
+fn energy(r: &Report, out: &mut String) {
+    let Some(e) = &r.energy else { return };
+    let parts = [
+        ("reads", e.read),
+        ("programs", e.program),
+        ("erases", e.erase),
+        ("buses", e.bus),
+        ("idle", e.idle),
+    ];
+    let parts = parts.iter().filter(|part| part.1 > 0);
+    let parts: Vec<String> =
+        parts.map(|(name, pj)| format!("{name} {}", numbers::energy(*pj as f64))).collect();
+    let each = e
+        .per_host_byte
+        .map_or_else(String::new, |pj| format!("; {} a byte of the host", numbers::energy(pj)));
+    let label = format!("  energy {} = ", numbers::energy(e.total as f64));
+    wrapped(&label, &(parts.join(" + ") + &each), out);
 }
 
 fn collection(r: &Report, out: &mut String) {

@@ -115,6 +115,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             pages_by_owners: None,
             extra_owner_bytes: 0,
             records: None,
+            power: None,
             physical_pages: 11_000,
             used_pages: 10_450,
             valid_pages: 9_990,

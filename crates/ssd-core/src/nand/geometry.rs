@@ -54,7 +54,7 @@ pub struct Geometry {
     /// Binary logarithm of the sectors of a page.
     pub sector_shift: u32,
     /// Types of pages.
-    types: u32,
+    pub types: u32,
     by_word_line: Divisor,
     /// Divides pages of a word line by those of a type.
     by_type: Divisor,

@@ -2,10 +2,7 @@
 
 use super::geometry::Geometry;
 use super::interconnect::formula_ns;
-use crate::config::{Config, GcPath, InterconnectModel, Suspend, TimingModel};
-
-/// The most types of pages: bits of a cell.
-pub const MOST_TYPES: usize = 4;
+use crate::config::{Config, GcPath, InterconnectModel, MOST_TYPES, Suspend, TimingModel};
 
 /// The type of the pages of SLC blocks, after those of the others.
 pub const SLC_TYPE: usize = MOST_TYPES;
@@ -140,13 +137,24 @@ impl Times {
         self.types.as_ref().map_or(self.read_ns, |types| types.read_ns[kind])
     }
 
-    /// Bus time of `sectors` of a page that the host reads, to the nearest nanosecond, SRAM included.
+    /// Bus time of a page alone.
     #[must_use]
-    pub fn part_bus_ns(&self, sectors: u64) -> u64 {
+    pub fn page_ns(&self) -> u64 {
+        self.page.0
+    }
+
+    /// Bus time of `sectors` of a page that the host reads, alone, to the nearest nanosecond.
+    #[must_use]
+    pub fn part_ns(&self, sectors: u64) -> u64 {
         let (page_ns, page_sectors) = self.page;
         debug_assert!((1..=page_sectors).contains(&sectors), "{sectors} sectors of a page");
-        let part_ns = (page_ns * sectors + page_sectors / 2) / page_sectors;
-        self.host_bus_ns - page_ns + part_ns
+        (page_ns * sectors + page_sectors / 2) / page_sectors
+    }
+
+    /// The same, SRAM included.
+    #[must_use]
+    pub fn part_bus_ns(&self, sectors: u64) -> u64 {
+        self.host_bus_ns - self.page_ns() + self.part_ns(sectors)
     }
 }
 
@@ -162,10 +170,11 @@ impl Types {
             times
         };
         let differ = |list: &[u64], ns: u64| list.iter().any(|&time| time != ns);
-        let found = differ(&t.read_types, t.read_ns) || differ(&t.program_types, t.program_ns);
+        let found =
+            differ(&t.read_types_ns, t.read_ns) || differ(&t.program_types_ns, t.program_ns);
         (found || !config.slc.is_off()).then(|| Types {
-            read_ns: times(&t.read_types, t.read_ns, config.slc.read_ns),
-            program_ns: times(&t.program_types, t.program_ns, config.slc.program_ns),
+            read_ns: times(&t.read_types_ns, t.read_ns, config.slc.read_ns),
+            program_ns: times(&t.program_types_ns, t.program_ns, config.slc.program_ns),
         })
     }
 }

@@ -226,6 +226,9 @@ impl Ssd {
         } else {
             u64::from(pages.count)
         };
+        if FULL && self.core.ledger.measured.tenants.is_some() {
+            self.core.note_writer(request, pages, counted);
+        }
         let arrived = (id, at, request);
         let own = if FULL { self.core.front.own_parts() } else { 0 };
         match request.op {

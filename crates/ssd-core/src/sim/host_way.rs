@@ -23,15 +23,15 @@ impl Core {
         self.array.set_timer(Nanos(self.array.now.0 + ns), Timer::Decoded(slot));
     }
 
-    /// Bus time of the read in `slot` if only what its request asks for crosses, also where the write buffer holds some
-    /// of that.
+    /// Sectors of the page in `slot` that the request of this read asks for, also where the write buffer holds some of
+    /// them.
     #[inline(never)]
-    pub(crate) fn part_bus_ns(&self, slot: OpSlot) -> u64 {
+    pub(crate) fn sectors_asked(&self, slot: OpSlot) -> u64 {
         let op = &self.array.ops[slot];
         debug_assert_eq!(op.kind(), OpKind::HostRead, "the host does not read {slot:?}");
         let request = &self.front.requests.at(op.part().request).request;
         let ((from, to), _) = byte_range(&self.ftl.geo, request, op.lpn);
-        self.array.times.part_bus_ns((to - from) as u64 / 512)
+        (to - from) as u64 / 512
     }
 
     /// Array time of the retries of the read in `slot`, which is about to start.

@@ -33,6 +33,7 @@ pub mod ssd;
 mod start;
 mod suspend;
 mod wake;
+mod work;
 mod write_back;
 
 pub use array::last_time;

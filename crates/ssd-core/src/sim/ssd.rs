@@ -134,7 +134,7 @@ impl Ssd {
         let own = !self.plugs.any() && self.core.front.writes_go_straight && self.copies.is_none();
         let own = own && !self.core.gc.agenda.watches_requests() && self.core.ftl.lost.is_none();
         let own = own && !self.core.ftl.may_lose_power() && !self.core.ftl.separates();
-        let own = own && self.core.front.firmware.is_none();
+        let own = own && self.core.front.firmware.is_none() && !self.core.ledger.counts_work();
         one_plane && own && !keeps && self.core.array.is_plain() && self.core.gc.is_plain()
     }
 

@@ -45,6 +45,9 @@ impl Core {
         if FULL && self.array.way.read_errors.is_some() && op.1.is_read() {
             array_ns += self.retries_ns(op.0);
         }
+        if FULL && self.ledger.counts_work() {
+            self.count_work(unit, op, array_ns);
+        }
         self.array.begin::<FULL>(&self.ftl.geo, unit, op, (array_ns, bus_ns));
     }
 
@@ -148,11 +151,9 @@ impl Core {
         );
         if self.ftl.space.has_page(plane, self.frontier_of_copy::<true>(plane, moved)) {
             self.bind_copy::<true>(slot, moved, plane);
-            let programmed = self.array.ops[slot].ppn;
-            let program_ns = self.array.times.program_of(|| self.ftl.type_of(programmed));
+            let program_ns = self.program_ns::<true>(slot);
             let array_ns = self.read_ns::<true>(moved.source) + program_ns;
-            let times = (array_ns, 0);
-            self.begin::<true>(unit, (slot, OpKind::GcCopyback), times);
+            self.begin::<true>(unit, (slot, OpKind::GcCopyback), (array_ns, 0));
             return true;
         }
         // The plane has no page left for a copy-back: use the controller path.
@@ -335,9 +336,9 @@ impl Ssd {
         self.core.ftl.flash.begin_erase(block, plane);
         self.core.gc.step_begins(pool, &self.core.ftl.geo, &mut self.core.array);
         self.core.ledger.measured.flash.erases[cause.at()] += 1;
-        let times = (self.core.array.times.erase_ns, 0);
         debug_assert_eq!(self.core.ftl.blocks.valid[block.at()], 0, "{block:?} holds live data");
-        self.core.begin::<true>(unit, (slot, OpKind::Erase), times);
+        let erase_ns = self.core.array.times.erase_ns;
+        self.core.begin::<true>(unit, (slot, OpKind::Erase), (erase_ns, 0));
         true
     }
 
@@ -378,10 +379,9 @@ impl Ssd {
         self.core.ledger.measured.flash.reads[cause.at()] += 1;
         let mut bus_ns = self.core.array.times.host_bus_ns;
         if FULL && self.core.array.times.partial && kind == OpKind::HostRead {
-            bus_ns = self.core.part_bus_ns(slot);
+            bus_ns = self.core.array.times.part_bus_ns(self.core.sectors_asked(slot));
         }
-        let times = (self.core.read_ns::<FULL>(ppn), bus_ns);
-        self.core.begin::<FULL>(unit, (slot, kind), times);
+        self.core.begin::<FULL>(unit, (slot, kind), (self.core.read_ns::<FULL>(ppn), bus_ns));
         true
     }
 

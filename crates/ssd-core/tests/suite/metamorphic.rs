@@ -302,3 +302,31 @@ fn the_plain_loop_agrees_with_the_full_one() {
         }
     }
 }
+
+/// The plain loop knows neither types of pages nor parts of pages: such a device must not run in it.
+#[test]
+fn what_the_plain_loop_leaves_out_runs_in_the_full_one() {
+    for (bits, partial) in [(1, false), (2, false), (1, true)] {
+        let run = |full: bool| {
+            let mut c = device([2, 2, 1], 24, 8, 4 * 24 * 8 * 3 / 4);
+            (c.gc.reserve, c.gc.trigger) = (1, vec![free_blocks(3)]);
+            (c.timing.partial, c.device.bits, c.device.word_line) = (partial, bits, bits);
+            if bits == 2 {
+                c.timing.read_types_ns = vec![c.timing.read_ns - 20, c.timing.read_ns + 20];
+                c.timing.program_types_ns =
+                    vec![c.timing.program_ns - 200, c.timing.program_ns + 200];
+            }
+            let mut ssd = filled(&c, |l| l);
+            let plain = full && ssd.use_full_loop();
+            let mut requests = requests(&c, 4000, 1);
+            for timed in requests.iter_mut().step_by(3) {
+                timed.request.sectors -= 1;
+            }
+            submit_all(&mut ssd, &requests);
+            ((ssd.event_digest(), ssd.erases(), ssd.measured().clone()), plain)
+        };
+        let ((by_itself, _), (full, plain)) = (run(false), run(true));
+        assert_eq!(plain, bits == 1 && !partial, "{bits} bits, partial {partial}");
+        assert!(by_itself == full, "{bits} bits, partial {partial}: the loops differ");
+    }
+}

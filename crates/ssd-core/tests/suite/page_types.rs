@@ -29,7 +29,7 @@ fn tlc(shape: [u32; 3], word_line: u32) -> Config {
     (c.device.bits, c.device.word_line) = (3, word_line);
     let t = &mut c.timing;
     t.model = TimingModel::Pipelined;
-    (t.read_types, t.program_types) = (READ.to_vec(), PROGRAM.to_vec());
+    (t.read_types_ns, t.program_types_ns) = (READ.to_vec(), PROGRAM.to_vec());
     (t.read_ns, t.program_ns, t.erase_ns) = (80_000, 2_926_500, ERASE);
     (t.command_ns, t.transfer_ns) = (C, X);
     c.gc.trigger = vec![free_blocks(2)];
@@ -235,6 +235,67 @@ fn a_checkpoint_programs_its_pages_in_their_times() {
     }
 }
 
+/// The shared bus, or the planes side by side, each with all of its pages in their times.
+fn on_two_planes(c: &Config, pages: [&[usize]; 2]) -> u64 {
+    let t = &c.timing;
+    let serial = t.model == TimingModel::Serial;
+    let bus = t.transfer_ns + if serial { 0 } else { C };
+    let of_plane = pages.map(|kinds| kinds.iter().map(|&kind| READ[kind] + bus).sum::<u64>());
+    let all = pages.concat();
+    let first = all.iter().map(|&kind| READ[kind]).min().expect("there are pages");
+    let of_bus = if serial { 0 } else { first + all.len() as u64 * bus };
+    match t.busy_unit {
+        BusyUnit::Plane => of_plane.into_iter().max().expect("two planes").max(of_bus),
+        _ => of_plane.iter().sum::<u64>().max(of_bus),
+    }
+}
+
+/// Four pages on each of two planes of a channel, so that the second word line of a block begins; then a mount, which
+/// reads them and what was written since.
+#[test]
+fn a_checkpoint_of_several_word_lines_is_programmed_and_read_in_the_times_of_its_pages() {
+    for (model, busy_unit, transfer_ns) in [
+        (TimingModel::Serial, BusyUnit::Plane, X),
+        (TimingModel::Serial, BusyUnit::Chip, X),
+        (TimingModel::Pipelined, BusyUnit::Chip, X),
+        (TimingModel::Pipelined, BusyUnit::Plane, X),
+        // The bus takes longer than the planes.
+        (TimingModel::Pipelined, BusyUnit::Plane, 400_000),
+    ] {
+        let mut c = tlc([1, 1, 2], 3);
+        // Entries of 4 B for each page and 6 B for each block are four pages on each plane.
+        (c.device.blocks_per_plane, c.device.user_pages) = (150, 3000);
+        (c.timing.model, c.timing.busy_unit, c.timing.transfer_ns) =
+            (model, busy_unit, transfer_ns);
+        // Due with the 16th page: it covers eight pages of one plane and seven of the other.
+        (c.power.cut, c.power.checkpoint_bytes) = (PowerCut::OnRequest, 16 * 2048);
+        let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
+        closed(&mut ssd, 1, (0..20).map(|lpn| whole(Op::Write, lpn, 1))).expect("they complete");
+        while let Some(next) = ssd.next_event() {
+            ssd.run_until(next, &mut Vec::new()).expect("the checkpoint ends");
+        }
+        let log = operations_of(&mut ssd);
+        let checkpoint: Vec<_> = log.iter().filter(|r| r.cause == Cause::Metadata).collect();
+        let bus = if model == TimingModel::Serial { transfer_ns } else { 0 };
+        for plane in 0..2 {
+            let times = checkpoint.iter().filter(|r| r.place.plane == plane).map(|r| in_array(r));
+            let expected = [0, 1, 2, 0].map(|kind: usize| PROGRAM[kind] + bus);
+            assert_eq!(times.collect::<Vec<_>>(), expected, "{model:?}: plane {plane}");
+        }
+        ssd.power_cut().expect("power is on");
+        let recovery = ssd.mount(false).expect("it mounts");
+        assert_eq!(recovery.checkpoint_pages, 8);
+        // The first pages of all blocks, and in the open one those since the checkpoint and the first erased one.
+        let scanned = [8usize, 7].map(|covered| {
+            (covered..=10).map(|page| page % 3).chain([0; 150]).collect::<Vec<usize>>()
+        });
+        assert_eq!(recovery.reads, scanned.iter().map(|pages| pages.len() as u64).sum::<u64>());
+        let expected =
+            on_two_planes(&c, [&[0, 1, 2, 0]; 2]) + on_two_planes(&c, [&scanned[0], &scanned[1]]);
+        assert_eq!(recovery.time, expected, "{model:?}, {busy_unit:?}, {transfer_ns} ns");
+    }
+}
+
 /// The configuration with these settings, or what is wrong with it.
 fn load(sets: &[(&str, &str)]) -> Result<Config, String> {
     let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -247,27 +308,44 @@ fn load(sets: &[(&str, &str)]) -> Result<Config, String> {
 #[test]
 fn types_that_do_not_fit_are_refused_with_what_is_expected() {
     let types = ("timing.read_types", "[\"1 us\", \"2 us\"]");
+    let three = ("timing.read_types", "[\"1 us\", \"2 us\", \"3 us\"]");
+    let tlc = ("preset", "femu-tlc");
     for (sets, words) in [
         (
             vec![("device.bits", "3"), ("device.pages_per_block", "129"), types],
-            "timing.read_types: read_types has 2 times; expected 3, one for each of device.bits = 3",
+            "timing.read_types: timing.read_types has 2 times; expected 3, one for each of device.bits = 3",
         ),
         (
             vec![types],
-            "timing.read_types: read_types has 2 times; expected 1, one for each of device.bits = 1",
+            "timing.read_types: timing.read_types has 2 times; expected 1, one for each of device.bits = 1",
         ),
         (
             vec![("device.bits", "2"), ("timing.program_types", "[\"1 us\"]")],
             "program_types has 1 times; expected 2",
         ),
         (
-            vec![("device.bits", "3")],
-            "128 pages of a block are no whole number of word lines of 3 pages; expected \
+            vec![("device.bits", "3"), three],
+            "device.bits: 128 pages of a block are no whole number of word lines of 3 pages; expected \
              device.pages_per_block = 126 or 129",
         ),
         (
-            vec![("device.bits", "3"), ("device.word_line", "8")],
+            vec![("device.bits", "3"), ("device.word_line", "8"), three],
             "a word line of 8 pages cannot have as many of each type; expected a multiple of device.bits = 3",
+        ),
+        // Of the keys that contradict each other, the user has set one.
+        (
+            vec![tlc, ("device.pages_per_block", "128")],
+            "device.pages_per_block: 128 pages of a block are no whole number",
+        ),
+        (vec![tlc, ("device.bits", "2")], "device.bits: timing.read_types has 3 times; expected 2"),
+        (vec![tlc, types], "timing.read_types: timing.read_types has 2 times; expected 3"),
+        (
+            vec![("device.bits", "3")],
+            "device.bits: has no effect here: it needs timing.read_types or timing.program_types",
+        ),
+        (
+            vec![("device.word_line", "4")],
+            "device.word_line: has no effect here: it needs timing.read_types or timing.program_types",
         ),
         (vec![("device.bits", "5")], "device.bits"),
         (
@@ -287,12 +365,16 @@ fn of_a_time_and_its_types_the_later_counts() {
     let types = ("timing.read_types", "[\"50 us\", \"60 us\", \"71 us\"]");
     let with = |more: &[(&'static str, &'static str)]| {
         let c = load(&[&tlc, more].concat()).expect("a valid configuration");
-        (c.timing.read_ns, c.timing.read_types)
+        (c.timing.read_ns, c.timing.read_types_ns)
     };
     assert_eq!(with(&[types]), (60_333, vec![50_000, 60_000, 71_000]));
     assert_eq!(with(&[("timing.read", "9 us"), types]), (60_333, vec![50_000, 60_000, 71_000]));
     assert_eq!(with(&[types, ("timing.read", "9 us")]), (9_000, vec![]));
     assert_eq!(with(&[types, ("timing.read_types", "\"equal\"")]), (75_000, vec![]));
+    // Without a list of times, bits and word lines have no effect: they have their defaults.
+    let times = [("timing.read", "9 us"), ("timing.program", "90 us")];
+    let c = load(&[&[("preset", "femu-tlc")], &times[..]].concat()).expect("a valid configuration");
+    assert_eq!((c.device.bits, c.device.word_line, c.device.pages_per_block), (1, 1, 96));
     // A file sets both at once: they must agree, as those of a configuration that was printed do.
     let file = |read: &str| {
         let text = format!(

@@ -1,6 +1,7 @@
 //! Random cuts in long storms of writes, copies, TRIMs, reads and flushes, with every kind of buffer, little NVRAM,
-//! records that take long to write, and programs and erases that reads suspend.
+//! records that take long to write, programs and erases that reads suspend, and pages of several types.
 
+use crate::rig::any_config::set_types;
 use crate::rig::runs::{Mix, Run};
 use crate::rig::{device, victim};
 use ssd_core::config::{
@@ -28,7 +29,9 @@ fn sea(seed: u64) -> Config {
     if c.timing.suspend == Suspend::Both {
         (c.timing.suspend_ns, c.timing.resume_ns) = (30, 10);
     }
+    set_types(&mut c, [(1, 1, 0), (2, 2, 400), (4, 1, 100)][at(2, 3)]);
     c.alloc.frontiers = [Frontiers::HostGc, Frontiers::Single][at(4, 2)];
+    c.metrics.tenants = at(9, 2) == 1;
     c.remap.mode = [RemapMode::Share, RemapMode::Copy][at(1, 2)];
     (c.host.write_buffer_pages, c.power.buffer) =
         [(0, BufferPower::Volatile), (6, BufferPower::Volatile), (6, BufferPower::Protected)]
@@ -49,6 +52,11 @@ fn storms(seeds: std::ops::Range<u64>, requests: u64) {
         );
         run.run(requests);
         let m = run.end().measured().clone();
+        let programs = m.tenants.iter().flat_map(|tenants| {
+            tenants.by_writer().flat_map(|(_, counts)| counts.programs).collect::<Vec<_>>()
+        });
+        let all = if c.metrics.tenants { m.flash.all_programs() } else { 0 };
+        assert_eq!(programs.sum::<u64>(), all, "seed {seed}");
         let (power, remap) = (m.power, &m.remap);
         let changed = if c.remap.mode == RemapMode::Share { remap.shared } else { remap.copied };
         let what = format!("seed {seed}: {power:?}, {remap:?}");

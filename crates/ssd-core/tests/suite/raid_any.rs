@@ -2,10 +2,11 @@
 //! redirection, streams, classes of pages, links, wear levelling. Every read is right and every group is whole at every
 //! audit, and the remaining state can be stored and restored.
 
+use crate::rig;
+use crate::rig::any_config::{is_valid, set_types};
 use crate::rig::named;
 use crate::rig::parity::paper;
 use crate::rig::storm::{Storm, Weather};
-use crate::rig::{self, any_config::is_valid};
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, ChipFailure, Config, DataMode, Frontiers, GcPath,
     Granularity, GroupReads, InterconnectModel, LinkDuplex, ParityUpdate, TimingModel, Word,
@@ -128,6 +129,7 @@ fn drawn(seed: u64) -> Option<Config> {
     set_way(&mut c, &mut Draw(Stream::new(seed, "way")));
     set_buffer(&mut c, &mut Draw(Stream::new(seed, "buffer")));
     separate(&mut c, &mut Draw(Stream::new(seed, "separation")));
+    set_pages(&mut c, &mut Draw(Stream::new(seed, "pages")));
     is_valid(&c).is_ok().then_some(c)
 }
 
@@ -164,6 +166,16 @@ fn set_buffer(c: &mut Config, draw: &mut Draw) {
         c.host.write_buffer_pages = draw.one(&[1, 2, 7, 30, 200]);
         c.host.write_buffer_threshold = draw.one(&[0.0, 0.4, 1.0]);
     }
+}
+
+/// Most devices whose blocks have whole word lines have types of pages; half of the pipelined ones transfer parts.
+fn set_pages(c: &mut Config, draw: &mut Draw) {
+    let bits = 1 + draw.below(4) as u32;
+    if c.device.pages_per_block.is_multiple_of(bits) {
+        set_types(c, (bits, 1, 100_000));
+    }
+    c.timing.partial = c.timing.model == TimingModel::Pipelined && draw.often(0.5);
+    c.metrics.tenants = draw.often(0.5);
 }
 
 /// What a run has met.

@@ -113,7 +113,7 @@ fn a_fill_meets_the_cells_of_the_study() {
 fn timed(mut c: Config) -> Config {
     let t = &mut c.timing;
     t.model = TimingModel::Pipelined;
-    (t.read_types, t.program_types) = (READ.to_vec(), PROGRAM.to_vec());
+    (t.read_types_ns, t.program_types_ns) = (READ.to_vec(), PROGRAM.to_vec());
     (t.read_ns, t.program_ns, t.erase_ns) = (80_000, 2_926_500, ERASE);
     (t.command_ns, t.transfer_ns) = (C, X);
     (c.slc.read_ns, c.slc.program_ns) = (SLC_READ, SLC_PROGRAM);

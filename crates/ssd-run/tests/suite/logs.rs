@@ -4,6 +4,7 @@ use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::counters::{Cause, Parts};
 use ssd_core::nand::geometry::PageAddress;
 use ssd_core::sim::logs::operations::{FlashOp, OpRecord};
+use ssd_core::sim::logs::power::{PowerEvent, PowerRecord};
 use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::Nanos;
 use ssd_run::RunLog;
@@ -46,9 +47,31 @@ fn a_line_says_what_a_request_asked_for() {
     logs.requests(&all.map(|(id, bits)| record(id, bits))).expect("there is room");
     Box::new(logs).finish().expect("there is room");
     let expected = ["", "fua", "preflush", "preflush+fua"].iter().enumerate().map(|(id, asked)| {
-        format!("{id},3,2,write,4,2,100,115,1,2,3,4,5,00000000000000ab,7+1;9+1,{asked}")
+        format!("{id},3,2,write,4,2,100,115,1,2,3,4,5,00000000000000ab,7+1;9+1,{asked},16,8")
     });
     assert_eq!(lines(&folder, "requests.csv.zst"), expected.collect::<Vec<_>>());
+    fs::remove_dir_all(folder).expect("the folder goes");
+}
+
+#[test]
+fn a_mount_reads_pages_of_each_type() {
+    let folder = folder("types");
+    let mut logs = Logs::create(&folder, false, false).expect("files");
+    let place = PageAddress { channel: 1, chip: 2, plane: 3, block: 0, page: 0 };
+    let mount = PowerRecord {
+        event: PowerEvent::Mount,
+        start: Nanos(7),
+        end: Nanos(90),
+        place: None,
+        pages: Vec::new(),
+        interrupted: true,
+    };
+    let event = PowerEvent::Scan;
+    let scan = PowerRecord { event, place: Some(place), pages: vec![4, 0, 11], ..mount.clone() };
+    logs.power(&[scan, mount]).expect("there is room");
+    Box::new(logs).finish().expect("there is room");
+    let expected = ["scan,7,90,1,2,3,,15,cut,4;0;11", "mount,7,90,,,,,,cut,"];
+    assert_eq!(lines(&folder, "power.csv.zst"), expected);
     fs::remove_dir_all(folder).expect("the folder goes");
 }
 

@@ -1,5 +1,6 @@
 //! The integration tests of `ssd-run`: one binary, because each would compile and link the crate's generic code again.
 
+mod energy;
 mod failed_chip;
 mod logs;
 mod modes;

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from ssdlab.config.resolve import with_blocks_of
+from ssdlab.config.resolve import whole_word_lines, with_blocks_of
 from ssdlab.drives.measurements import RANKS, UNIFORM, ZIPF, ZONES, Load, knee_of
 from ssdlab_lab.reproduce.drives import choices, writes
 from ssdlab_lab.reproduce.drives.known import Drive, drives
@@ -73,8 +73,8 @@ def rates(drive: Drive, quick: bool) -> list[float]:
 
 def smaller(drive: Drive, quick: bool) -> Keys:
     """The drive without time."""
-    pages = drive.config["device.pages_per_block"]
-    return {**choices.SMALL, **({"device.pages_per_block": pages // 4} if quick else {})}
+    pages = whole_word_lines(drive.config["device.pages_per_block"] // 4, drive.config)
+    return {**choices.SMALL, **({"device.pages_per_block": pages} if quick else {})}
 
 
 def small_pages(drive: Drive, quick: bool, spare: float) -> int:
@@ -133,7 +133,7 @@ def lengths(pages: int, times: float | None) -> Keys:
 def timed(drive: Drive, rate: float, quick: bool) -> tuple[Keys, Keys]:
     """Device and requests of a load."""
     scale = choices.QUICK_SCALE if quick else choices.SCALE
-    pages = max(1, drive.config["device.pages_per_block"] // scale)
+    pages = whole_word_lines(drive.config["device.pages_per_block"] // scale, drive.config)
     warmup, measured = choices.SECONDS_BEFORE, choices.SECONDS
     device: Keys = {
         **with_blocks_of(pages, drive.config),

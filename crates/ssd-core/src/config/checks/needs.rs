@@ -32,6 +32,12 @@ pub const fn need<C>(
 /// In the order of the keys, except that a key that others need precedes them.
 pub(crate) const NEEDS: &[Need<Config>] = &[
     need(
+        &["device.bits", "device.word_line"],
+        &["timing.read_types", "timing.program_types", "timing.read", "timing.program"],
+        |c| !c.timing.read_types_ns.is_empty() || !c.timing.program_types_ns.is_empty(),
+        "timing.read_types or timing.program_types",
+    ),
+    need(
         &["timing.suspend_time", "timing.resume_time", "timing.suspend_limit"],
         &["timing.suspend"],
         |c| c.timing.suspend != Suspend::None,

@@ -102,9 +102,11 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         ],
         multi_plane,
     ),
-    check(&["timing.read_types", "device.bits"], |c| types(c, "read_types", &c.timing.read_types)),
+    check(&["timing.read_types", "device.bits"], |c| {
+        types(c, "timing.read_types", &c.timing.read_types_ns)
+    }),
     check(&["timing.program_types", "device.bits"], |c| {
-        types(c, "program_types", &c.timing.program_types)
+        types(c, "timing.program_types", &c.timing.program_types_ns)
     }),
     check(&["device.word_line", "device.bits", "device.pages_per_block"], word_line),
     check(&["slc.mode", "device.bits"], slc::bits),
@@ -128,6 +130,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
     sized(&["wear.factory_bad_blocks", "run.seed", "gc.reserve", "device"], too_many_bad_blocks),
     check(&["precondition.overwrite", "precondition.fill"], overwrite),
     check(&["run.mode"], without_time),
+    check(&["metrics.tenants", "run.mode"], tenants),
 ];
 
 fn too_many_pages(config: &Config) -> Option<String> {
@@ -426,6 +429,13 @@ fn overwrite(config: &Config) -> Option<String> {
         .then(|| "there are no filled pages to overwrite: set precondition.fill".to_string())
 }
 
+fn tenants(config: &Config) -> Option<String> {
+    (config.metrics.tenants && config.run.mode == Mode::Functional).then(|| {
+        "functional mode does not count by volume and stream: set run.mode = \"timed\", or metrics.tenants = false"
+            .to_string()
+    })
+}
+
 fn without_time(config: &Config) -> Option<String> {
     let (host, controller) = (&config.host, &config.controller);
     let on = [
@@ -437,6 +447,11 @@ fn without_time(config: &Config) -> Option<String> {
         ("controller.host_ecc_time", controller.host_ecc_ns > 0),
         ("controller.retry_probability", controller.retry_probability > 0.0),
         ("controller.retry_growth", controller.retry_growth > 0.0),
+        ("energy.read", config.energy.read_uw > 0),
+        ("energy.program", config.energy.program_uw > 0),
+        ("energy.erase", config.energy.erase_uw > 0),
+        ("energy.bus", config.energy.bus_uw > 0),
+        ("energy.idle", config.energy.idle_uw > 0),
     ];
     let on: Vec<&str> = on.iter().filter(|(_, on)| *on).map(|&(key, _)| key).collect();
     (config.run.mode == Mode::Functional && !on.is_empty()).then(|| {

@@ -32,17 +32,23 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// The first of `keys` that was set at all, and where; a table stands for its keys.
+    /// The first of `keys` that the user has set, otherwise the first that the preset has, and where; a table stands
+    /// for its keys.
     pub fn first_set<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, SourcePos)> {
-        keys.iter().find_map(|key| {
-            let inside = |path: &str| {
-                path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            };
-            let keys_set = self.places.iter().filter(|(set_path, _)| inside(set_path));
-            keys_set
-                .max_by_key(|&(_, &(place, step))| (step, place))
-                .map(|(key, (place, _))| (key.as_str(), *place))
-        })
+        let first = |from: u32| {
+            keys.iter().find_map(|key| {
+                let inside = |path: &str| {
+                    path.strip_prefix(key)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                };
+                let keys_set = self.places.iter().filter(|(set_path, _)| inside(set_path));
+                keys_set
+                    .filter(|&(_, &(_, step))| step >= from)
+                    .max_by_key(|&(_, &(place, step))| (step, place))
+                    .map(|(key, (place, _))| (key.as_str(), *place))
+            })
+        };
+        first(1).or_else(|| first(0))
     }
 
     /// Where `key` was set by the user although none of the keys `switches` was set after it.

@@ -3,6 +3,9 @@
 use super::prelude::*;
 use crate::config::text::parse::Node;
 
+/// The most types of pages: bits of a cell.
+pub const MOST_TYPES: usize = 4;
+
 crate::config_table! {
     "Geometry and capacity."
     DeviceConfig: device in Config {
@@ -16,11 +19,11 @@ crate::config_table! {
             "Blocks in each plane.";
         pages_per_block: int(1, 4096) => pages_per_block: u32 = 128,
             "Pages in each block.";
-        bits: int(1, 4) =>
+        bits: int(1, MOST_TYPES as u64) =>
             #[serde(default = "one", skip_serializing_if = "is_one")]
             bits: u32 = one(),
             "Bits of a cell, and so types of pages, each with its own times (`timing.read_types`, \
-            `timing.program_types`).";
+            `timing.program_types`: without either it has no effect).";
         word_line: special(WORD_LINE) =>
             #[serde(default = "one", skip_serializing_if = "is_one")]
             word_line: u32 = one(),
@@ -67,7 +70,10 @@ static WORD_LINE: Special<Config> = Special {
     form: "integer, 1 to 4096",
     default: Some("`bits`"),
     read: |draft, errors, path, node| {
-        let set = read::int(node, 1, 4096).map(|n| draft.pending.word_line = Some(n as u32));
+        let set = read::int(node, 1, 4096).map(|n| {
+            draft.config.device.word_line = n as u32;
+            draft.pending.word_line = Some(n as u32);
+        });
         report(errors, path, node, set);
     },
     show: |config| Some(config.device.word_line.to_string()),

@@ -11,5 +11,10 @@ crate::config_table! {
             "Write a log of all flash operations.";
         request_log: flag() => request_log: bool = false,
             "Write a log of all requests.";
+        tenants: flag() =>
+            #[serde(default, skip_serializing_if = "is_off")]
+            tenants: bool = false,
+            "Count pages written, programs and copies by volume and by stream: a program counts for the request that \
+            has written its logical page last (timed mode).";
     }
 }

@@ -5,6 +5,7 @@
 mod alloc;
 mod controller;
 mod device;
+mod energy;
 mod gc;
 mod host;
 mod interconnect;
@@ -24,7 +25,8 @@ mod words;
 
 pub use alloc::Alloc;
 pub use controller::Controller;
-pub use device::DeviceConfig;
+pub use device::{DeviceConfig, MOST_TYPES};
+pub use energy::Energy;
 pub use gc::Blocking;
 pub use gc::Gc;
 pub use host::Host;
@@ -62,6 +64,7 @@ pub(crate) const TABLES: &[Table<Config>] = &[
     controller::TABLE,
     gc::TABLE,
     wear::TABLE,
+    energy::TABLE,
     precondition::TABLE,
     metrics::TABLE,
 ];
@@ -104,6 +107,9 @@ pub struct Config {
     pub gc: Gc,
     /// Wear levelling, endurance and bad blocks.
     pub wear: Wear,
+    /// Power of flash, buses and drive; left out of what is stored where none is given, as parity.
+    #[serde(default, skip_serializing_if = "Energy::is_off")]
+    pub energy: Energy,
     /// State of the device before the workload, prepared in functional mode.
     pub precondition: Precondition,
     /// What is measured and logged.
@@ -128,6 +134,7 @@ impl Default for Config {
             controller: Controller::default(),
             gc: Gc::default(),
             wear: Wear::default(),
+            energy: Energy::default(),
             precondition: Precondition::default(),
             metrics: Metrics::default(),
         };

@@ -20,6 +20,12 @@ pub(super) const MINUTE: u64 = 60_000_000_000;
 pub(super) const YEAR: u64 = 365 * 24 * 60 * MINUTE;
 pub(super) const SHARE: Span = Span::closed(0.0, 1.0);
 
+/// Of a key that is newer than the first reports: a configuration that does not set it keeps its digest.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(super) fn is_off(flag: &bool) -> bool {
+    !flag
+}
+
 /// The policy called `name` with its defaults.
 pub(super) fn default_spec(registry: Registry, name: &str) -> PolicySpec {
     PolicySpec::with_defaults(registry.find(name).expect("a default policy exists"))

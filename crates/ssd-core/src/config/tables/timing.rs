@@ -14,14 +14,14 @@ crate::config_table! {
             "Array read (tR).";
         read_types: special(READ_TYPES) =>
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
-            read_types: Vec<u64> = Vec::new(),
+            read_types_ns: Vec<u64> = Vec::new(),
             "Array read of a page of each type, as many as `device.bits`. Alternative to `read`, which then is their \
             mean, to the nearest nanosecond.";
         program: time(MINUTE) => program_ns: u64 = 750_000,
             "Array program (tPROG).";
         program_types: special(PROGRAM_TYPES) =>
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
-            program_types: Vec<u64> = Vec::new(),
+            program_types_ns: Vec<u64> = Vec::new(),
             "Array program of a page of each type, as many as `device.bits`. Alternative to `program`, which then is \
             their mean, to the nearest nanosecond.";
         erase: time(MINUTE) => erase_ns: u64 = 3_800_000,
@@ -53,35 +53,25 @@ crate::config_table! {
     }
 }
 
-// Newer than the first reports: a configuration that does not set it keeps its digest.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_off(flag: &bool) -> bool {
-    !flag
+/// A list of times, one for each type of pages, in the field `$field`.
+macro_rules! times_of_types {
+    ($field:ident, $default:literal) => {
+        Special {
+            form: "list of times, each at most 60 s, or \"equal\"",
+            default: Some($default),
+            read: |draft, errors, path, node| {
+                let set = times(node).map(|times| draft.config.timing.$field = times);
+                report(errors, path, node, set);
+            },
+            show: |config| show_times(&config.timing.$field),
+            text: false,
+            types: &["array", "string"],
+        }
+    };
 }
 
-static READ_TYPES: Special<Config> = Special {
-    form: "list of times, each at most 60 s, or \"equal\"",
-    default: Some("equal: all `read`"),
-    read: |draft, errors, path, node| {
-        let set = times(node).map(|times| draft.config.timing.read_types = times);
-        report(errors, path, node, set);
-    },
-    show: |config| show_times(&config.timing.read_types),
-    text: false,
-    types: &["array", "string"],
-};
-
-static PROGRAM_TYPES: Special<Config> = Special {
-    form: "list of times, each at most 60 s, or \"equal\"",
-    default: Some("equal: all `program`"),
-    read: |draft, errors, path, node| {
-        let set = times(node).map(|times| draft.config.timing.program_types = times);
-        report(errors, path, node, set);
-    },
-    show: |config| show_times(&config.timing.program_types),
-    text: false,
-    types: &["array", "string"],
-};
+static READ_TYPES: Special<Config> = times_of_types!(read_types_ns, "equal: all `read`");
+static PROGRAM_TYPES: Special<Config> = times_of_types!(program_types_ns, "equal: all `program`");
 
 /// The times of the list at `node`, in nanoseconds.
 fn times(node: &Node) -> Result<Vec<u64>, String> {

@@ -121,6 +121,13 @@ pub const RATE: Dimension = Dimension {
     ],
 };
 
+/// Power in microwatts.
+pub const POWER: Dimension = Dimension {
+    name: "a power",
+    example: "82.5 mW",
+    units: &[("uW", 1), ("mW", 1_000), ("W", 1_000_000)],
+};
+
 /// Requests a second, in requests per 1000 s (so that "0.5 per s" is exact).
 pub const FREQUENCY: Dimension = Dimension {
     name: "a rate of requests",
@@ -129,7 +136,7 @@ pub const FREQUENCY: Dimension = Dimension {
 };
 
 /// Everything that has a unit, for the message about a unit of another dimension.
-const ALL: [&Dimension; 4] = [&TIME, &SIZE, &RATE, &FREQUENCY];
+const ALL: [&Dimension; 5] = [&TIME, &SIZE, &RATE, &POWER, &FREQUENCY];
 
 /// Why a text is not a quantity.
 #[derive(Debug, PartialEq, Eq)]
@@ -248,6 +255,14 @@ pub fn show_time(ns: u64) -> String {
         }
     }
     format!("{ns} ns")
+}
+
+/// `uw` microwatts in milliwatts: "82.5 mW". Exact.
+pub fn show_power(uw: u64) -> String {
+    let fraction = format!("{:03}", uw % 1000);
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{}{point}{fraction} mW", uw / 1000)
 }
 
 /// `bytes` with the largest binary unit that divides them: "4 KiB". Exact.

@@ -4,7 +4,7 @@
 use super::error::{did_you_mean, one_of};
 use super::parse::{Node, RawValue};
 use super::quantity::{
-    Decimal, Dimension, RATE, SIZE, TIME, Unfit, by_letter, show_size, show_time,
+    Decimal, Dimension, POWER, RATE, SIZE, TIME, Unfit, by_letter, show_power, show_size, show_time,
 };
 use std::borrow::Cow;
 
@@ -204,6 +204,18 @@ pub fn time(node: &Node, max: u64) -> Result<u64, String> {
         .ok()
         .filter(|&ns| ns <= max)
         .ok_or_else(|| unfit(node, &format!("a time of at most {}", show_time(max))))
+}
+
+/// A power in whole microwatts, at most `max`.
+pub fn power(node: &Node, max: u64) -> Result<u64, String> {
+    let (uw, exact) = quantity(node, &POWER)?;
+    if !exact {
+        return Err(unfit(node, "a whole number of microwatts"));
+    }
+    u64::try_from(uw)
+        .ok()
+        .filter(|&uw| uw <= max)
+        .ok_or_else(|| unfit(node, &format!("a power of at most {}", show_power(max))))
 }
 
 /// A size in bytes, rounded down if it has a fraction: a string with unit or an integer of bytes.

@@ -7,6 +7,7 @@
 
 pub mod controller;
 pub mod device;
+pub mod energy;
 pub mod flash;
 pub mod gc;
 pub mod host;
@@ -21,10 +22,12 @@ mod reclaim_units;
 pub mod remap;
 mod separation;
 pub mod slc;
+pub mod tenants;
 pub mod time;
 
 pub use controller::{Controller, WriteBuffer};
 pub use device::{Device, Utilisation};
+pub use energy::Energy;
 pub use flash::{Flash, Waf};
 pub use gc::{Gc, RESERVE_GREEDY, Wear};
 pub use host::{Host, Requests};
@@ -38,6 +41,7 @@ pub use reclaim_units::ReclaimUnits;
 pub use remap::Remap;
 pub use separation::Separation;
 pub use slc::Slc;
+pub use tenants::{TenantStats, Tenants};
 pub use time::{Little, Speed, Time};
 
 use super::declare::section;
@@ -82,6 +86,9 @@ section! {
         flash: Flash = Flash::of(inputs),
         /// Write amplification.
         waf: Waf = Waf::of(inputs),
+        /// Energy; `null` where no power is given.
+        #[serde(default)]
+        energy: Option<Energy> = inputs.device.power.map(|_| Energy::of(inputs)),
         /// Parity groups; `null` without parity.
         #[serde(default)]
         raid: Option<Raid> = inputs.device.parity_groups.map(|_| Raid::of(inputs)),
@@ -95,6 +102,10 @@ section! {
         #[serde(default)]
         separation: Option<Separation> =
             inputs.device.separation.is_some().then(|| Separation::of(inputs)),
+        /// Volumes and streams; `null` without `metrics.tenants`.
+        #[serde(default)]
+        tenants: Option<Tenants> =
+            inputs.measured.tenants.is_some().then(|| Tenants::of(inputs)),
         /// Power cuts; `null` if power is never cut.
         #[serde(default)]
         power: Option<Power> = inputs.device.records.is_some().then(|| Power::of(inputs)),

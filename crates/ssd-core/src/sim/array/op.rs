@@ -86,6 +86,11 @@ impl OpKind {
         let of_host = matches!(self, OpKind::HostRead | OpKind::RmwRead);
         of_host || matches!(self, OpKind::GcRead | OpKind::GroupRead | OpKind::RecoveryRead)
     }
+
+    /// Whether it erases.
+    pub(crate) fn is_erase(self) -> bool {
+        matches!(self, OpKind::Erase | OpKind::MetadataErase)
+    }
 }
 
 /// Times of the phases of an operation on its unit and channel (zero where it has none).

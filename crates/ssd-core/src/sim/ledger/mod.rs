@@ -9,6 +9,7 @@ use crate::host::device::DeviceError;
 use crate::metrics::Measurements;
 use crate::metrics::counters::Parts;
 use crate::metrics::series::Gauges;
+use crate::metrics::tenants::Tenants;
 use crate::units::Nanos;
 
 /// Most rows of the time series.
@@ -17,6 +18,8 @@ pub const MAX_SAMPLES: usize = 1 << 20;
 /// Measurements of a run.
 pub(crate) struct Ledger {
     pub(crate) measured: Measurements,
+    /// Whether array and bus times count.
+    pub(crate) counts_energy: bool,
     /// Of all events so far: equal runs have equal digests.
     pub(crate) event_digest: u64,
     /// Requests before this one do not count in the statistics.
@@ -33,8 +36,11 @@ impl Ledger {
     pub(crate) fn new(config: &Config, ftl: &Ftl, sequence: u64) -> Ledger {
         let interval = Nanos(config.metrics.interval_ns);
         assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
+        let mut measured = Measurements::new(interval, false);
+        measured.tenants = config.metrics.tenants.then(|| Tenants::new(ftl.geo.user_pages).into());
         Ledger {
-            measured: Measurements::new(interval, false),
+            measured,
+            counts_energy: !config.energy.is_off(),
             event_digest: 0xcbf2_9ce4_8422_2325,
             warmup: 0,
             starts_with: u64::MAX,
@@ -42,6 +48,12 @@ impl Ledger {
             pages_before: sequence,
             erases_before: ftl.blocks.erases.clone(),
         }
+    }
+
+    /// Whether something counts that only the full loop counts.
+    #[inline]
+    pub(crate) fn counts_work(&self) -> bool {
+        self.counts_energy || self.measured.tenants.is_some()
     }
 
     /// Record an event at `now`, described by `a` and `b`.
@@ -85,7 +97,9 @@ impl Ledger {
     pub(crate) fn measure(&mut self, warmup: u64, split: bool) {
         self.warmup = warmup;
         self.starts_with = if warmup > 0 { warmup } else { u64::MAX };
+        let tenants = self.measured.tenants.take();
         self.measured = Measurements::new(Nanos(self.measured.series.interval_ns), split);
+        self.measured.tenants = tenants;
     }
 
     /// Whether the measurement starts with request `id`.

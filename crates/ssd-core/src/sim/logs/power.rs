@@ -1,6 +1,6 @@
 //! The log of power: cuts, mounts, and what each mount reads and erases.
 
-use crate::ftl::recover::{MountFindings, PagesRead};
+use crate::ftl::recover::{MountFindings, first_pages};
 use crate::metrics::report::Recovery;
 use crate::nand::geometry::PageAddress;
 use crate::sim::core::Core;
@@ -39,7 +39,7 @@ impl PowerEvent {
 }
 
 /// One line of the log of power.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PowerRecord {
     /// What it is about.
     pub event: PowerEvent,
@@ -49,8 +49,8 @@ pub struct PowerRecord {
     pub end: Nanos,
     /// The plane; for an erase, the flash block.
     pub place: Option<PageAddress>,
-    /// Pages read.
-    pub pages: Option<u64>,
+    /// Pages read, by type; of other events none.
+    pub pages: Vec<u64>,
     /// Whether power was cut again before the mount ended.
     pub interrupted: bool,
 }
@@ -69,7 +69,7 @@ impl PowerLog {
             start: now,
             end: now,
             place: None,
-            pages: None,
+            pages: Vec::new(),
             interrupted: false,
         });
     }
@@ -83,29 +83,27 @@ impl PowerLog {
             start: Nanos(recovery.cut_at),
             end: Nanos(recovery.cut_at + recovery.time),
             place: None,
-            pages: None,
+            pages: Vec::new(),
             interrupted: recovery.interrupted,
         };
         let per_plane = recovery.checkpoint_pages / u64::from(geo.planes);
-        let of_all_types =
-            |reads: &[PagesRead]| reads.iter().map(|types| types.iter().sum()).collect();
-        let reads = [
-            (PowerEvent::Checkpoint, vec![per_plane; geo.planes as usize]),
-            (PowerEvent::Scan, of_all_types(&findings.scanned)),
-            (PowerEvent::Compare, of_all_types(&findings.compared)),
-        ];
-        for (event, by_plane) in &reads {
-            let event = *event;
-            for (plane, &pages) in (0..).map(PlaneId).zip(by_plane) {
-                if pages > 0 {
+        let checkpoint = vec![first_pages(geo, per_plane); geo.planes as usize];
+        for (event, by_plane) in [
+            (PowerEvent::Checkpoint, &checkpoint),
+            (PowerEvent::Scan, &findings.scanned),
+            (PowerEvent::Compare, &findings.compared),
+        ] {
+            for (plane, reads) in (0..).map(PlaneId).zip(by_plane) {
+                let pages = reads[..geo.types as usize].to_vec();
+                if pages.iter().any(|&pages| pages > 0) {
                     let place = Some(geo.place_on(plane, (0, 0)));
-                    self.push(PowerRecord { event, place, pages: Some(pages), ..mount });
+                    self.push(PowerRecord { event, place, pages, ..mount.clone() });
                 }
             }
         }
         for &(block, plane) in &findings.erased_blocks {
             let place = Some(geo.place(geo.page_on(block, plane, 0)));
-            self.push(PowerRecord { event: PowerEvent::Erase, place, ..mount });
+            self.push(PowerRecord { event: PowerEvent::Erase, place, ..mount.clone() });
         }
         self.push(mount);
     }

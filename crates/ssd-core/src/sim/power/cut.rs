@@ -208,7 +208,7 @@ impl Power {
         for r in lost.iter().filter(|r| r.outside.is_some()) {
             if core.ledger.counts(r.id) {
                 let pages = pages_of(&core.ftl.geo, &r.request).count;
-                core.ledger.measured.forget_arrival(r.request.op, u64::from(pages));
+                core.ledger.measured.forget_arrival(&r.request, u64::from(pages));
             }
         }
     }

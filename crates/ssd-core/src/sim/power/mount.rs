@@ -5,7 +5,7 @@
 //! its bus.
 
 use crate::ftl::map::Entry;
-use crate::ftl::recover::{MountFailure, MountFindings, PagesRead, Steps};
+use crate::ftl::recover::{MountFailure, MountFindings, PagesRead, Steps, first_pages};
 use crate::host::device::DeviceError;
 use crate::host::write_buffer::BufferedPage;
 use crate::metrics::report::Recovery;
@@ -39,16 +39,6 @@ pub(super) fn read_time_ns(times: &Times, geo: &Geometry, pages: &[PagesRead]) -
     let shared = |&(pages, read_ns): &(u64, u64)| if pages > 0 { read_ns + pages * bus } else { 0 };
     let of_buses = if times.serial { 0 } else { channels.iter().map(shared).max().unwrap_or(0) };
     of_units.max(of_buses)
-}
-
-/// The first `pages` pages of flash blocks that are filled one after the other, by type.
-fn first_pages(geo: &Geometry, pages: u64) -> PagesRead {
-    let mut reads = PagesRead::default();
-    for page in 0..pages {
-        let page = (page % u64::from(geo.pages_per_flash_block)) as u32;
-        reads[geo.type_in_block(page)] += 1;
-    }
-    reads
 }
 
 /// Time to erase that many flash blocks on each plane.

@@ -173,19 +173,21 @@ fn page_types() -> impl Strategy<Value = (u32, u32, u64)> {
     prop_oneof![1 => Just((1, 1, 0)), 1 => some]
 }
 
+/// Types of so many bits, so many pages of each on a word line, and how much longer one takes than the type before.
 /// Blocks have whole word lines.
-fn set_types(c: &mut Config, (bits, of_each, longer): (u32, u32, u64)) {
+pub(crate) fn set_types(c: &mut Config, (bits, of_each, longer): (u32, u32, u64)) {
     (c.device.bits, c.device.word_line) = (bits, bits * of_each);
     whole_word_lines(c);
     let t = &mut c.timing;
-    (t.read_types, t.program_types) = (Vec::new(), Vec::new());
+    (t.read_types_ns, t.program_types_ns) = (Vec::new(), Vec::new());
     if bits > 1 {
-        t.read_types = (0..u64::from(bits)).map(|n| t.read_ns + n * longer / 10).collect();
-        t.program_types = (0..u64::from(bits)).rev().map(|n| t.program_ns + n * longer).collect();
+        t.read_types_ns = (0..u64::from(bits)).map(|n| t.read_ns + n * longer / 10).collect();
+        t.program_types_ns =
+            (0..u64::from(bits)).rev().map(|n| t.program_ns + n * longer).collect();
         let mean = |times: &[u64]| {
             (times.iter().sum::<u64>() + times.len() as u64 / 2) / times.len() as u64
         };
-        (t.read_ns, t.program_ns) = (mean(&t.read_types), mean(&t.program_types));
+        (t.read_ns, t.program_ns) = (mean(&t.read_types_ns), mean(&t.program_types_ns));
     }
 }
 

@@ -315,6 +315,12 @@ impl Storm {
                 "{cause:?} reads end as programs or drops"
             );
         }
+        if let Some(tenants) = &m.tenants {
+            let counts = || tenants.by_writer().map(|(_, counts)| counts);
+            let pages: u64 = counts().map(|counts| counts.pages).sum();
+            let programs: u64 = counts().flat_map(|counts| counts.programs).sum();
+            assert_eq!((pages, programs), (m.host.pages_written, m.flash.all_programs()));
+        }
         let sums = m.read_parts.total() + m.write_parts.total();
         assert!(sums <= m.in_system.integral(), "parts of reads and writes exceed all latencies");
     }

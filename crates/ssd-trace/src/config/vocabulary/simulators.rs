@@ -9,8 +9,10 @@ const MS: &str = "milliseconds there; write the unit, as in \"0.04 ms\"";
 const FREE_SHARE: &str = "the share f of free pages there; write gc.trigger={ policy = \"used-space\", \
      at = 1 - f, scope = \"pool\" }";
 const NO_SECTORS: &str = "sectors have 512 bytes";
-const IN_A_LIST: &str =
-    "the times of all types in one list here, with their units, and device.bits says how many";
+const NS_IN_A_LIST: &str = "nanoseconds of one type there; here all in one list, as in [\"40000 ns\", \"65000 ns\"], \
+     and device.bits says how many";
+const PS_IN_A_LIST: &str = "picoseconds of one type there; here all in one list, as in [\"40 us\", \"65 us\"], and \
+     device.bits says how many";
 const NO_CACHED_MAP: &str = "the map is in the controller as a whole";
 const DIES: &str = "dies are the chips of a channel here; write dies * chips";
 
@@ -26,12 +28,12 @@ pub(super) const MQSIM: &[Term] = &[
     other(
         "Page_Read_Latency_LSB|Page_Read_Latency_CSB|Page_Read_Latency_MSB",
         "timing.read_types",
-        IN_A_LIST,
+        NS_IN_A_LIST,
     ),
     other(
         "Page_Program_Latency_LSB|Page_Program_Latency_CSB|Page_Program_Latency_MSB",
         "timing.program_types",
-        IN_A_LIST,
+        NS_IN_A_LIST,
     ),
     other("Block_Erase_Latency", "timing.erase", NS),
     same("Block_PE_Cycles_Limit", "wear.endurance"),
@@ -239,7 +241,7 @@ pub(super) const NVMEVIRT: &[Term] = &[
     other(
         "NAND_READ_LATENCY_LSB|NAND_READ_LATENCY_CSB|NAND_READ_LATENCY_MSB",
         "timing.read_types",
-        IN_A_LIST,
+        NS_IN_A_LIST,
     ),
     other(
         "NAND_4KB_READ_LATENCY_LSB|NAND_4KB_READ_LATENCY_CSB|NAND_4KB_READ_LATENCY_MSB",
@@ -272,8 +274,8 @@ pub(super) const SIMPLESSD: &[Term] = &[
     same("Block", "device.blocks_per_plane"),
     same("Page", "device.pages_per_block"),
     same("PageSize", "device.page_size"),
-    other("LSBRead|CSBRead|MSBRead", "timing.read_types", IN_A_LIST),
-    other("LSBWrite|CSBWrite|MSBWrite", "timing.program_types", IN_A_LIST),
+    other("LSBRead|CSBRead|MSBRead", "timing.read_types", PS_IN_A_LIST),
+    other("LSBWrite|CSBWrite|MSBWrite", "timing.program_types", PS_IN_A_LIST),
     other("Erase", "timing.erase", "picoseconds there; write the unit, as in \"3.5 ms\""),
     other(
         "DMASpeed|DMAWidth",
