@@ -14,7 +14,7 @@ from test_check_run import OP_HEADER, Run, parse
 
 CONFIG = {
     "device": {"bits": 2, "word_line": 2},
-    "timing": {"read_ns": 60, "program_ns": 700, "program_types": [500, 900]},
+    "timing": {"read_ns": 60, "program_ns": 700, "program_types_ns": [500, 900]},
     "slc": {"mode": "dynamic", "read_ns": 20, "program_ns": 100},
 }
 GEOMETRY = Geometry(1, 1, 1, 3, 4, "plane")

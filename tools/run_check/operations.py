@@ -111,9 +111,10 @@ class Operations:
             self.flash.load(folder / STATE)
         self.flash.expect_cuts(self.report, self.power)
         self.slc.scan(folder)
-        for user in (self, self.phases, self.suspensions, self.crossing.times):
-            if getattr(user, "types", None) is not None:
-                user.types.slc = self.slc
+        for user in (self, self.work, self.phases, self.suspensions, self.crossing.times):
+            types = getattr(user, "types", None)
+            if types is not None:
+                types.slc = self.slc
         for line, fields in rows(folder / OPS, OP_COLUMNS, "outcome"):
             self.lines += 1
             values_of_fields = numbers(OPS, line, fields[2:-1])

@@ -73,7 +73,7 @@ class SlcBlocks:
         self.is_on = self.report.get("config.slc.mode") not in (None, "off")
         self.most = self.geometry.pages // bits
         self.units = Units(self.geometry, self.report)
-        times = self.report.get("config.timing.program_types")
+        times = self.report.get("config.timing.program_types_ns")
         self.fastest = min(times or [self.report.whole("config.timing.program_ns", 0)])
 
     def scan(self, folder: Path) -> None:
@@ -82,9 +82,10 @@ class SlcBlocks:
             return
         if (folder / STATE).exists():
             for line, fields in rows(folder / STATE, STATE_COLUMNS):
-                *place, page, _, _, _ = numbers(STATE, line, fields)
-                if self.geometry.holds(*place, page):
-                    cycle = self._cycle(self.geometry.block_number(*place))
+                channel, chip, plane, block, page = numbers(STATE, line, fields)[:5]
+                if self.geometry.holds(channel, chip, plane, block, page):
+                    number = self.geometry.block_number(channel, chip, plane, block)
+                    cycle = self._cycle(number)
                     cycle.pages = max(cycle.pages, page + 1)
         for line, fields in rows(folder / OPS, OP_COLUMNS, "outcome"):
             values = numbers(OPS, line, fields[2:-1])
