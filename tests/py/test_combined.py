@@ -35,7 +35,8 @@ from ssdlab_lab.reproduce.combined.outcome import (
 )
 from ssdlab_lab.reproduce.combined.page import drawn, effect, markdown, page, to_json, verdict
 from ssdlab_lab.reproduce.combined.study import answers_of, combined, scheme_of
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON
 from ssdlab_lab.reproduce.matrix import Cell
 from ssdlab_lab.reproduce.paper import Scale
 from ssdlab_lab.reproduce.result import VERSION

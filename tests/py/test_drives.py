@@ -30,10 +30,11 @@ from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
 from ssdlab.results.report import Report
 from ssdlab.running import spare_plan, trial, trial_plan
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
 from ssdlab_lab.reproduce.drives import choices, command, errors, page, study, writes
 from ssdlab_lab.reproduce.drives.known import Drive, drive_of, drives
 from ssdlab_lab.reproduce.drives.study import LOAD, Drives, Place
+from ssdlab_lab.reproduce.folders import JSON
 
 MICRON = "drive:micron-7450-max-800"
 SAMSUNG = "drive:samsung-pm9a3"

@@ -12,7 +12,8 @@ from running import refused, ssdlab_command
 from ssdlab import run
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce import raid_beyond as module
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON
 from ssdlab_lab.reproduce.raid_beyond import (
     BOTH,
     FIFO,

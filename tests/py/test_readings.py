@@ -8,7 +8,8 @@ import pytest
 
 from running import one_workload, ssdlab_command, with_any_calibration
 from ssdlab_lab.reproduce import Reproduction, paper, reproduce
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON
 from ssdlab_lab.reproduce.matrix import Results
 from ssdlab_lab.reproduce.paper import Scale
 from ssdlab_lab.reproduce.papers import PAPERS, READINGS

@@ -10,7 +10,8 @@ import pytest
 
 from running import ROOT, refused, ssdlab_command
 from ssdlab.errors import ConfigError
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON
 from ssdlab_lab.reproduce.remapcom import choices, command, page
 from ssdlab_lab.reproduce.remapcom.outcome import Outcome, amplification, rate, unchanged
 from ssdlab_lab.reproduce.remapcom.runs import RUNS, Run, planned

@@ -12,7 +12,8 @@ from running import ROOT, refused, ssdlab_command
 from ssdlab.results.report import Report
 from ssdlab_lab.oracles.amplification import fifo
 from ssdlab_lab.oracles.separated import best_split
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON
 from ssdlab_lab.reproduce.separations.choices import (
     ANY,
     APART,

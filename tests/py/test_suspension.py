@@ -11,7 +11,8 @@ import pytest
 from running import refused, ssdlab_command
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce.combined.choices import FLOOR, LOAD
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON
 from ssdlab_lab.reproduce.suspension import Suspensions, to_json, verdict
 from ssdlab_lab.reproduce.suspension.choices import (
     ALONE,

@@ -40,9 +40,11 @@ def decided_lead(decided: Decisions) -> str:
         if any(decision.basis == "sibling paper" for decision in decided.decisions)
         else ""
     )
+    seen = f" Not blind: {decided.seen}" if decided.seen else ""
     return (
-        f"These stand since {decided.date}, before the first run of the proposed scheme. *text*:"
-        f" the paper says so;{sibling} *ours*: it is silent, and the reason is all there is."
+        f"These stand since {decided.date}, before the first run of the proposed scheme under them."
+        f"{seen} *text*: the paper says so;{sibling} *ours*: it is silent, and the reason is all"
+        " there is."
     )
 
 

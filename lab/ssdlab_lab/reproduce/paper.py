@@ -155,6 +155,8 @@ class Decisions:
     date: str
     """From which the decisions stand."""
     decisions: tuple[Decision, ...]
+    seen: str = ""
+    """What had been seen of results before, in a sentence; empty if nothing had."""
 
 
 ENGINES = {"MongoDB": "WiredTiger"}

@@ -438,4 +438,5 @@ def markdown(study: RaidBeyond) -> str:
         lines.append("")
     lines += ["## What is left", ""]
     lines += [text for paragraph in LEFT for text in (paragraph, "")]
+    lines.append(study.provenance("ssdlab reproduce raid-beyond"))
     return "\n".join(lines).rstrip() + "\n"

@@ -57,6 +57,8 @@ class Reading:
     """The reading on whose baseline the arrivals were calibrated; None: this one."""
     further: Callable[[Scale], Sequence[Scheme]] | None = None
     """Schemes of the main runs besides those compared, for claims that need them."""
+    whole: bool = False
+    """Whether it is run on the device of the main runs with their seeds, not on the small one."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ class Readings:
     longest: Mapping[str, Number] = field(default_factory=dict)
     """Published longest write latencies, ms, of the scheme on which arrivals are calibrated; empty
     if the requests are not calibrated."""
+    seeds: Callable[[Scale], Sequence[int]] = lambda _: (1,)
+    """Seeds of the main runs, and of readings of the whole device."""
 
 
 def schemes_of(readings: Readings, reading: Reading, scale: Scale) -> list[Scheme]:
@@ -189,16 +193,19 @@ def cells_of(
             assert reading.live is None, "a volume of its own"
             base = readings.requests(name, scale)
         workload = read_so(base, reading)
-        cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
+        seeds = readings.seeds(scale) if reading.whole else (1,)
+        cells += [
+            Cell(workload, scheme, seed, reading.name) for scheme in schemes for seed in seeds
+        ]
     return cells
 
 
 def cells_by_reading(
     readings: Readings, main: Scale, names: Sequence[str]
 ) -> dict[str, list[Cell]]:
-    """The runs of all readings, by name: on the small device, whatever that of the main runs.
+    """The runs of all readings, by name: on the small device, unless they are of the whole one.
 
-    If it is the same one, the reading of the main runs is not run again.
+    If the main runs are on the small device, the reading of the main runs is not run again.
     """
     scale = Scale(quick=True)
     further = next((reading.further for reading in readings.several if reading.further), None)
@@ -206,7 +213,8 @@ def cells_by_reading(
     if main == scale:
         first = [replace(cell, reading="") for cell in first]
     variants = {
-        reading.name: cells_of(readings, reading, scale, names) for reading in readings.several
+        reading.name: cells_of(readings, reading, main if reading.whole else scale, names)
+        for reading in readings.several
     }
     return {AS_RUN: first, **variants}
 
@@ -230,6 +238,8 @@ class Outcome:
     """WAF of the proposed scheme; geometric mean."""
     verdicts: tuple[Verdict, ...]
     """The verdicts on the claims."""
+    whole: bool = False
+    """Whether it was run on the device of the main runs with their seeds."""
 
 
 @dataclass(frozen=True)
@@ -308,8 +318,9 @@ def read(
     """Judge the readings `plan` and explain the claims that do not hold in the `main` runs."""
     results = {name: Results(cells, reports) for name, cells in plan.items()}
     claims = readings.claims(names)
+    whole = {reading.name for reading in readings.several if reading.whole}
     outcomes = tuple(
-        _outcome(readings, name, cells, results[name], names, claims)
+        replace(_outcome(readings, name, cells, results[name], names, claims), whole=name in whole)
         for name, cells in plan.items()
     )
     evidence, explained = Evidence(names, main, results), {}
@@ -352,7 +363,7 @@ def _outcome(
         name=name,
         runs=len(cells),
         made=sum(
-            results.get(cell.workload.name, SYNTHETIC, cell.scheme.name) is not None
+            results.get(cell.workload.name, SYNTHETIC, cell.scheme.name, cell.seed) is not None
             for cell in cells
         ),
         score=score(tables, SYNTHETIC, readings.paper.proposed),

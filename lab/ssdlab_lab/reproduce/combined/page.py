@@ -21,7 +21,6 @@ from ssdlab_lab.reproduce.combined.choices import (
     DIVISOR,
     FLOOR,
     LOAD,
-    NAME,
     NEAR,
     ORDERS,
     PROPOSALS,
@@ -54,7 +53,6 @@ from ssdlab_lab.reproduce.combined.outcome import (
 )
 from ssdlab_lab.reproduce.combined.pictures import SHOWN, pictures
 from ssdlab_lab.reproduce.pictures import files_of, markdown_of
-from ssdlab_lab.reproduce.result import VERSION
 
 OF_PAPER = {"selective": " (noc-copyback)"}
 
@@ -373,7 +371,8 @@ def markdown(study: CombinedOutcome) -> str:
     lines += ["## Costs, throughput, recorded traces", ""]
     for grid in _front(study):
         lines += _markdown(grid)
-    lines += ["# Appendix", "", f"`{command}`, ssdlab {described()}.", ""]
+    provenance = f"`{command}`, ssdlab {described()}. {study.begun.stated()}"
+    lines += ["# Appendix", "", provenance, ""]
     lines += [text for paragraph in CHOICES for text in (paragraph, "")]
     lines += ["## All ratios", ""]
     for grid in details(study):
@@ -440,11 +439,7 @@ def to_json(study: CombinedOutcome) -> str:
         for point, values in study.values.items()
     ]
     values = {
-        "version": VERSION,
-        "paper": NAME,
-        "quick": study.quick,
-        "traces": dict(study.traces),
-        "ssdlab": described(),
+        **study.begun.to_dict(),
         "completed": not study.interrupted and not study.failures,
         "fixed": DATE,
         "together": {order: list(answers) for order, answers in study.together.items()},

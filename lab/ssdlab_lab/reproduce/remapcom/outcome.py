@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.results.intervals import Ratio, paired_ratio
+from ssdlab_lab.reproduce.folders import FolderProperties
 from ssdlab_lab.reproduce.remapcom import choices
 from ssdlab_lab.reproduce.remapcom.runs import Numbers, Run
 from ssdlab_lab.reproduce.scoring import Gain, centre
@@ -79,6 +80,7 @@ class Outcome:
     failures: Mapping[str, str]
     interrupted: bool
     folder: Path
+    begun: FolderProperties
 
     def values(
         self, run: tuple[str, int, str], measure: Of, variation: str = ""

@@ -266,6 +266,9 @@ def markdown(outcome: Outcome) -> str:
         lines += ["", table.note, ""] if table.note else [""]
     lines += ["## What differs, and why", ""]
     lines += [text for paragraph in LEFT for text in (paragraph, "")]
+    quick = " --quick" if outcome.quick else ""
+    command = f"ssdlab reproduce {choices.NAME}{quick}"
+    lines.append(f"`{command}`, ssdlab {described()}. {outcome.begun.stated()}")
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -277,5 +277,5 @@ def markdown(study: Separations) -> str:
     text += ["## Beside public simulators", ""]
     text += [line for paragraph in _cells_said() for line in (paragraph, "")]
     text += table_of(CELL_HEADS, _cells(study))
-    text.append(f"`ssdlab reproduce separations`, ssdlab {described()}.")
+    text.append(study.provenance("ssdlab reproduce separations"))
     return "\n".join(text).rstrip() + "\n"

@@ -252,7 +252,7 @@ def markdown(study: Suspensions) -> str:
         for heads, rows in tables:
             lines += table_of(heads, rows)
         lines += [text for paragraph in texts for text in (paragraph, "")]
-    lines.append(f"`{command}`, ssdlab {described()}.")
+    lines.append(study.provenance(command))
     return "\n".join(lines).rstrip() + "\n"
 
 

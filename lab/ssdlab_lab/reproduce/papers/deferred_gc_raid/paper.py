@@ -64,6 +64,8 @@ SAMPLES = 5_000
 OPS = ("all", "write", "read")
 KINDS: tuple[tuple[str, str, int], ...] = (("mean", "mean response", 8), ("p99", "p99 response", 9))
 """Key of the published reductions, words, number of the figure."""
+CHOSEN: dict[str, object] = {"gc.trigger.by": "write"}
+"""Keys that override those of the presets; see `deferred_gc_raid.decisions`."""
 PATTERN: dict[str, object] = {"workload.pattern": "msr-sample"}
 WHOLE: dict[str, object] = {"workload.whole_pages": True}
 
@@ -81,7 +83,7 @@ def device_keys(scale: Scale, share: float = THRESHOLD) -> dict[str, object]:
 
 def schemes(scale: Scale, group: int = GROUP) -> list[Scheme]:
     """Baseline and proposed scheme."""
-    keys = {**device_keys(scale), "raid.group": group}
+    keys = {**device_keys(scale), **CHOSEN, "raid.group": group}
     return [Scheme(of_groups(name, group), preset, keys) for name, preset in PRESETS.items()]
 
 

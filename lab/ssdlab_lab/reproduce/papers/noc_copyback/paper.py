@@ -119,14 +119,17 @@ def requested(name: str, scale: Scale) -> Workload:
     return calibrated(name, PAPER, scale, *entry)
 
 
+def seeds(scale: Scale) -> range:
+    """Seeds of the main runs."""
+    return range(1, (2 if scale.quick else SEEDS) + 1)
+
+
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
     cells = []
     for name in names:
         workload = requested(name, scale)
         cells += [
-            Cell(workload, scheme, seed)
-            for scheme in schemes(scale)
-            for seed in range(1, (2 if scale.quick else SEEDS) + 1)
+            Cell(workload, scheme, seed) for scheme in schemes(scale) for seed in seeds(scale)
         ]
         if name in VARIED:
             for note, keys in variations(scale).items():
