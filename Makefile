@@ -179,6 +179,7 @@ python-tests: build .venv/checks.stamp
 docs-check: build .venv/checks.stamp
 	$(BIN)/python tools/docs.py --check
 	$(BIN)/python tools/policy_pages.py --check
+	$(BIN)/python tools/order.py
 
 # Set-up. A stamp is as new as the files it was made from.
 
