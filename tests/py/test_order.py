@@ -161,9 +161,7 @@ def test_without_history_digests_are_checked_alone(checkout: Checkout, tmp_path:
     subprocess.run(["git", "clone", "-q", "--depth=1", url, str(shallow)], check=True)
     wrong, remarks = order.problems(shallow, {})
     assert not wrong
-    assert remarks == [
-        "this checkout is shallow: digests are checked, the order of commits is not"
-    ]
+    assert remarks == ["this checkout is shallow: digests are checked, the order of commits is not"]
     (shallow / ".git").rename(tmp_path / "history")
     assert order.problems(shallow, {})[1][0].startswith("this is no git checkout")
     (shallow / order.REGISTERED / f"{NAME}.json").write_text("{ }")

@@ -13,7 +13,7 @@ from ssdlab import run
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce import raid_beyond as module
 from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
-from ssdlab_lab.reproduce.folders import JSON
+from ssdlab_lab.reproduce.folders import JSON, FolderProperties
 from ssdlab_lab.reproduce.raid_beyond import (
     BOTH,
     FIFO,
@@ -33,6 +33,9 @@ from ssdlab_lab.reproduce.raid_beyond import (
     verdict,
     workload_of,
 )
+
+BEGUN = FolderProperties("raid-beyond", False, {}, "0" * 64, None)
+"""Runs of no commit."""
 
 
 @dataclass
@@ -61,7 +64,7 @@ def of(tails: dict[str, list[int]]) -> RaidBeyond:
                 for seed in (1, 2, 3):
                     tail = tails[name][seed - 1] if line == BOTH else 1_000 + seed
                     reports[order, name, line, seed] = report(tail)
-    return RaidBeyond(reports, False, {}, False, Path())
+    return RaidBeyond(reports, False, {}, False, Path(), BEGUN)
 
 
 def test_the_verdict_follows_the_interval() -> None:
@@ -92,7 +95,7 @@ def test_the_verdict_follows_the_interval() -> None:
 
 
 def test_missing_runs_leave_it_open() -> None:
-    done = RaidBeyond({}, False, {}, True, Path())
+    done = RaidBeyond({}, False, {}, True, Path(), BEGUN)
     assert done.is_reached(FIFO, "uniform") is None
     assert "interrupted" in done.remarks()[0]
     assert "| uniform, both | –/–/– |" in markdown(done)

@@ -11,10 +11,13 @@ import pytest
 from running import ROOT, refused, ssdlab_command
 from ssdlab.errors import ConfigError
 from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
-from ssdlab_lab.reproduce.folders import JSON
+from ssdlab_lab.reproduce.folders import JSON, FolderProperties
 from ssdlab_lab.reproduce.remapcom import choices, command, page
 from ssdlab_lab.reproduce.remapcom.outcome import Outcome, amplification, rate, unchanged
 from ssdlab_lab.reproduce.remapcom.runs import RUNS, Run, planned
+
+BEGUN = FolderProperties("remapcom", False, {}, "0" * 64, None)
+"""Runs of no commit."""
 
 
 def numbers(per_second: float, wa: float, shares: tuple[float | None, ...] = ()) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def outcome(gain: float) -> Outcome:
         speed = 1000.0 * run.seed * (gain if remaps else 1)
         shares = (0.02, 0.30, 0.25) if remaps else ()
         made[run] = numbers(speed, 3.0 if remaps else 6.0, shares)
-    return Outcome(made, choices.WORKLOADS, False, {}, False, Path())
+    return Outcome(made, choices.WORKLOADS, False, {}, False, Path(), BEGUN)
 
 
 def test_gains_are_over_stock_and_scored() -> None:
@@ -62,7 +65,7 @@ def test_gains_are_over_stock_and_scored() -> None:
 
 
 def test_missing_runs_leave_gaps(tmp_path: Path) -> None:
-    done = Outcome({}, ("load",), True, {"load, 256 B": "why"}, True, tmp_path)
+    done = Outcome({}, ("load",), True, {"load, 256 B": "why"}, True, tmp_path, BEGUN)
     assert done.gains() == []
     assert [came for _, came in done.aims()] == ["not measured"] * 3
     text = page.markdown(done)
@@ -124,7 +127,7 @@ def test_settings_of_variations() -> None:
 
 def test_the_committed_page_has_the_words_of_the_program() -> None:
     text = (ROOT / "docs/papers/remapcom.md").read_text(encoding="utf-8")
-    made = page.markdown(Outcome({}, choices.WORKLOADS, False, {}, False, Path()))
+    made = page.markdown(Outcome({}, choices.WORKLOADS, False, {}, False, Path(), BEGUN))
     head = made[: made.index("| aim |")]
     assert text.startswith(head)
     assert all(one in text for one in page.LEFT)
