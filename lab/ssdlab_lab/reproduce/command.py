@@ -31,7 +31,7 @@ from ssdlab_lab.reproduce.remapcom.choices import NAME as REMAPCOM
 from ssdlab_lab.reproduce.result import JudgedClaim, Reproduction
 from ssdlab_lab.reproduce.scoring import Score, score
 
-PAGE, MARKDOWN = "report.html", "reproduction.md"
+PAGE, MARKDOWN, RESULTS = "report.html", "reproduction.md", "results.json"
 TRACES = Path("traces")
 """The default folder of recorded traces."""
 
@@ -110,16 +110,16 @@ def reproduce(
         reproduction.to_json(),
         page(reproduction),
         markdown(reproduction),
-        drawn(reproduction),
+        {RESULTS: reproduction.numbers(), **drawn(reproduction)},
     )
     return reproduction
 
 
 def write_results(
-    folder: Path, as_json: str, page: str, markdown: str, pictures: Mapping[str, str] | None = None
+    folder: Path, as_json: str, page: str, markdown: str, others: Mapping[str, str] | None = None
 ) -> None:
-    """Write the results of a reproduction. Raises `OutputError`."""
-    files = {JSON: as_json, PAGE: page, MARKDOWN: markdown, **(pictures or {})}
+    """Write the results of a reproduction, with pictures and other files. Raises `OutputError`."""
+    files = {JSON: as_json, PAGE: page, MARKDOWN: markdown, **(others or {})}
     outputs.write_all(
         {folder / name: outputs.text(text) for name, text in files.items()}, force=True
     )

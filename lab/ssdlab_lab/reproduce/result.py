@@ -139,7 +139,15 @@ class Reproduction:
 
     def to_json(self) -> str:
         """The text of reproduction.json."""
-        values: dict[str, Any] = {
+        values = {**self._values(), "figures": [_curves(figure) for figure in self.figures]}
+        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+    def numbers(self) -> str:
+        """The text of results.json: the numbers of the page, without curves, by sorted keys."""
+        return json.dumps(self._values(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+    def _values(self) -> dict[str, Any]:
+        return {
             **self.begun.to_dict(),
             "title": self.paper.title,
             "completed": not self.interrupted and not self.failures,
@@ -147,7 +155,6 @@ class Reproduction:
             "calibrated": None if self.calibration is None else self.calibration.date,
             "scores": {source: asdict(score) for source, score in self.scores.items()},
             "tables": [asdict(table) for table in self.tables],
-            "figures": [_curves(figure) for figure in self.figures],
             "claims": [
                 {
                     "text": judged.claim.text,
@@ -164,7 +171,6 @@ class Reproduction:
             "notes": list(self.notes),
             "failures": dict(self.failures),
         }
-        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def _curves(figure: Figure) -> dict[str, Any]:

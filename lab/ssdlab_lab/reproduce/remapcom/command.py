@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ssdlab.errors import ConfigError
-from ssdlab_lab.reproduce.command import write_results
+from ssdlab_lab.reproduce.command import RESULTS, write_results
 from ssdlab_lab.reproduce.folders import FolderProperties, check_folder, folder_of
 from ssdlab_lab.reproduce.remapcom import choices, page
 from ssdlab_lab.reproduce.remapcom.outcome import Outcome
@@ -35,14 +35,15 @@ def reproduce(
     outcome = Outcome(
         results.numbers, names, quick, results.failures, results.interrupted, folder, begun
     )
-    write_results(folder, to_json(outcome), page.page(outcome), page.markdown(outcome))
+    results = {RESULTS: to_json(outcome, indent=1, sort_keys=True)}
+    write_results(folder, to_json(outcome), page.page(outcome), page.markdown(outcome), results)
     return outcome
 
 
-def to_json(outcome: Outcome) -> str:
-    """The text of reproduction.json."""
+def to_json(outcome: Outcome, indent: int = 2, *, sort_keys: bool = False) -> str:
+    """The text of reproduction.json, or of results.json."""
     values = {**outcome.begun.to_dict(), **outcome.to_dict()}
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(values, indent=indent, ensure_ascii=False, sort_keys=sort_keys) + "\n"
 
 
 def _named(workloads: Sequence[str] | None, quick: bool) -> tuple[str, ...]:

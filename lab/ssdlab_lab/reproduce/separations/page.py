@@ -9,7 +9,6 @@ from typing import Any
 
 from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
-from ssdlab.results.intervals import Estimate
 from ssdlab.versions import described
 from ssdlab_lab.reproduce.pictures import files_of, markdown_of
 from ssdlab_lab.reproduce.separations.choices import (
@@ -130,7 +129,12 @@ def _cells(study: Separations) -> Rows:
         deviation = (
             "–" if estimate is None else f"{100 * (estimate.mean / published.waf - 1):+.2f} %"
         )
-        numbers = [f"{published.waf:.3f}", _number(study, place), deviation, _number(study, reference)]
+        numbers = [
+            f"{published.waf:.3f}",
+            _number(study, place),
+            deviation,
+            _number(study, reference),
+        ]
         victims = "" if place.victims == VICTIMS[0] else f", {place.victims}"
         if place.spare not in (USUAL, FILLED):
             victims += f", {100 * place.spare:.3g} %"
