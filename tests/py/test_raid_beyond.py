@@ -78,7 +78,7 @@ def test_the_verdict_follows_the_interval() -> None:
     )
     reached = {name: done.is_reached(FIFO, name) for name in WORKLOADS}
     assert reached == {"uniform": True, "Zipf": False, "MongoDB": None, "RocksDB": True}
-    words = "At most 2 times is reached on uniform and RocksDB, missed on Zipf, left open on"
+    words = "At most 2 times is reached on uniform and RocksDB, missed on Zipf, undecided on"
     *of_both, of_plain = verdict(done)
     assert len(of_both) == len(ORDERS)
     assert all(words in text for text in of_both)

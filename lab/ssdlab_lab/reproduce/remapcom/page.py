@@ -216,8 +216,8 @@ LEFT = (
     " takes two pages, so that flushes and the layout alone write twice as much. With values of"
     " 4,000 bytes, a pair for each page, remapping is faster than stock and writes less than a"
     " third (table *Workload LOAD*).",
-    "Not refuted either: the next compaction reads what was taken over from the drive. The load"
-    " is a little faster if the page cache keeps it, and much slower without read-ahead (table"
+    "A second explanation was not refuted: the next compaction must read remapped pages from the"
+    " drive. The load is a little faster if the page cache keeps it, and much slower without read-ahead (table"
     " *Variations*).",
     "Refuted in part: where *base* loses against stock it gains over *aligned*, as expected,"
     " but *full* loses against both with 1,024 bytes. Retention keeps more blocks than the paper"

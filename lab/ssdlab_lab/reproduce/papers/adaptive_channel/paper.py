@@ -554,11 +554,11 @@ geometric mean of mean writes (as run 1.35, long phases 2.01; published 1.22), a
 has the published gains and losses together, and none has more than 3 of 20 gains near.
 
 Used space rises to 51.6 % at most, and theta1 is 50 %: G(t) before rounding stays below 1 also for
-Gmax 6, so that Gmax has no part and table 8 has one column three times. It was expected, before
-that reading was run, that long phases would raise it above 1; it rises to 0.43. The published
+Gmax 6. Gmax has no effect: the three columns of table 8 are equal. It was expected, before that
+reading was run, that long phases would raise it above 1; it rises to 0.43. The published
 statistics of requests do not say how used space rises.
 
-One-event cells: a longest latency is a single request. In RocksDB the published longest read of two
+Each longest latency comes from a single request. In RocksDB the published longest read of two
 baselines is 31 s and 21 s, the longest write 187 ms, on the same channels. In the reports of the
 readings writes first and reads last, reads wait 50 times longer than writes (686 and 13 ms under
 Conv_0.7_AllCh); as run, both wait 1.7 s. But the proposed scheme does not help them there (769 ms;

@@ -520,7 +520,8 @@ def _claims(names: Sequence[str]) -> list[Claim]:
 
 
 NOTES = """\
-Found: with all of this fixed beforehand, synthetic requests show no skill. Gains of the right size
+Found: with all of this fixed beforehand, the simulator predicts gains on synthetic requests no
+better than a constant does. Gains of the right size
 come out where surges are long (Cassandra), but mean writes of RocksDB gain 20 %, where the paper
 has nothing, and those of Dbench and MySQL no more than the seeds differ: for
 these, for channels and for pages the claimed differences are within the noise. The trial that had
