@@ -217,8 +217,8 @@ LEFT = (
     " 4,000 bytes, a pair for each page, remapping is faster than stock and writes less than a"
     " third (table *Workload LOAD*).",
     "A second explanation was not refuted: the next compaction must read remapped pages from the"
-    " drive. The load is a little faster if the page cache keeps it, and much slower without read-ahead (table"
-    " *Variations*).",
+    " drive. The load is a little faster if the page cache keeps it, and much slower without"
+    " read-ahead (table *Variations*).",
     "Refuted in part: where *base* loses against stock it gains over *aligned*, as expected,"
     " but *full* loses against both with 1,024 bytes. Retention keeps more blocks than the paper"
     " says, and ends so many early that the store takes nearly twice the pages of its pairs."

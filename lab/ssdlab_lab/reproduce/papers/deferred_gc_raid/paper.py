@@ -543,8 +543,8 @@ The order of the mean gains has the published ends, and so have their sizes in h
 paper gains next to nothing, for reads nothing at all. Here its chips reach the threshold after the
 first part of the trace as those of the others do, and in the baseline any request that then comes
 to such a chip waits for a collection: the reduction of the mean is close to the share of T_GC. The
-reading with a transfer time has longer operations beside the same collections, and comes closer to the published
-gains on average and in wdev_0.
+reading with a transfer time has longer operations beside the same collections, and comes closer to
+the published gains on average and in wdev_0.
 
 Why the gain of wdev_0 is far above the published one: here 10 % of the flash is spare above the
 threshold, and wdev_0 programs 23 %, so its chips collect for more than half of the trace. With 25 %
