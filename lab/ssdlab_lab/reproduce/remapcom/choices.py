@@ -61,10 +61,15 @@ SCANS = "e"
 OPERATIONS, SCAN_OPERATIONS = 200_000, 20_000
 SEEDS, QUICK_SEEDS = (1, 2, 3), (1,)
 QUICK = 4
-"""A quick reproduction divides drive, store and operations by this."""
+"""A quick reproduction divides store, page cache and operations by this."""
 UDB_SIZE = 1024
 """Bytes of the values for which shares of unchanged blocks are compared."""
-BLOCK_PAGES = 32
+BLOCK_PAGES, USER_MIB = 32, 1536
+"""Pages of a block, and what the host sees: three quarters of the drive."""
+QUICK_BLOCK_PAGES, QUICK_USER_MIB = 10, 480
+"""Those of a quick reproduction: a little more than a quarter. Memtable and tables keep their size,
+so that a store of a quarter, with two pages for a pair of 4,096 bytes, does not fit in a quarter of
+the drive while A overwrites it."""
 CACHE_PAGES = 262_144
 
 VARIED_SIZES = (1024, 4096)
@@ -92,10 +97,10 @@ READINGS = ("page cache of an eighth", "taken-over pages cached")
 
 def drive(quick: bool) -> dict[str, object]:
     """Keys that override those of the preset."""
-    pages = BLOCK_PAGES // (QUICK if quick else 1)
+    pages, user = (QUICK_BLOCK_PAGES, QUICK_USER_MIB) if quick else (BLOCK_PAGES, USER_MIB)
     return {
         "device.pages_per_block": pages,
-        "device.user_capacity": f"{1536 // (QUICK if quick else 1)} MiB",
+        "device.user_capacity": f"{user} MiB",
         "gc.window": 64,
     }
 

@@ -188,8 +188,8 @@ class Outcome:
             notes.append("It was interrupted: runs are missing.")
         if self.quick:
             notes.append(
-                f"Quick: drive, store and operations divided by {choices.QUICK}, one seed and"
-                " no variations."
+                f"Quick: store and operations divided by {choices.QUICK}, a smaller drive, one seed"
+                " and no variations."
             )
         return notes
 
