@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from ssdlab.config.resolve import load_config
 from ssdlab.html.page import Section, document, figures, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.versions import described
 from ssdlab_lab.reproduce.matrix import Source
-from ssdlab_lab.reproduce.paper import Decisions, Paper
+from ssdlab_lab.reproduce.paper import Decisions, Paper, Scale
+from ssdlab_lab.reproduce.papers import READINGS
 from ssdlab_lab.reproduce.pictures import Picture, files_of, markdown_of, pictures
 from ssdlab_lab.reproduce.readings import PaperReadings
 from ssdlab_lab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
@@ -74,6 +77,28 @@ def _decided_section(paper: Paper) -> list[Section]:
         for decision in paper.decided.decisions
     )
     return [Section("decided", DECIDED, f"<p>{lead}</p><ul>{items}</ul>")]
+
+
+def preset_text(paper: Paper) -> str:
+    """How the main runs differ from the presets named after the paper; empty if they do not."""
+    keys: dict[str, str] = {}
+    presets = []
+    for scheme in READINGS[paper.name].schemes(Scale(quick=False)):
+        plain = load_config(scheme.preset).values
+        changed = {
+            key: json.dumps(value)
+            for key, value in scheme.keys.items()
+            if load_config(scheme.preset, set={key: value}).values != plain
+        }
+        keys |= changed
+        presets += [f"`{scheme.preset}`"] if changed else []
+    if not keys:
+        return ""
+    listed = ", ".join(f"`{key} = {value}`" for key, value in keys.items())
+    return (
+        f"The main runs set {listed}, which their presets do not ({', '.join(presets)}): a preset"
+        " alone is another reading, with other gains."
+    )
 
 
 def lines_of(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[str]]]:
@@ -180,6 +205,7 @@ def page(reproduction: Reproduction) -> str:
     texts = [
         *reproduction.paper.notes.split("\n\n"),
         reproduction.paper.setting,
+        *filter(None, [preset_text(reproduction.paper)]),
         *reproduction.provenance(),
     ]
     paragraphs = "".join(f"<p>{prose(text)}</p>" for text in texts)
@@ -245,8 +271,12 @@ def markdown(reproduction: Reproduction) -> str:
         f"# {APPENDIX}",
         "",
         *(text for paragraph in reproduction.provenance() for text in (paragraph, "")),
-        reproduction.paper.setting,
-        "",
+        *(
+            text
+            for paragraph in (reproduction.paper.setting, preset_text(reproduction.paper))
+            for text in (paragraph, "")
+            if paragraph
+        ),
         *(text for paragraph in reproduction.remarks() for text in (paragraph, "")),
         *details_markdown(reproduction.scores),
         "## Claims",

@@ -296,10 +296,10 @@ def details(study: CombinedOutcome) -> list[Grid]:
             title = f"{measure.partition(',')[0]}, {order}"
             grids.append(Grid(title, ["line", *map(_percent, study.lives)], rows))
     for order in ORDERS:
-        if order != USUAL:
-            grids += [costs(study, order), shares(study, order)]
+        grids += [costs(study, order), shares(study, order)]
     for measure in (WRITES, READS):
         grids += [recorded(study, order, measure) for order in ORDERS]
+    grids.append(expectations(study))
     return [grid for grid in grids if len(grid.head) > 1]
 
 
@@ -349,11 +349,8 @@ def _markdown(grid: Grid) -> Iterator[str]:
 def _front(study: CombinedOutcome) -> list[Grid]:
     candidates = [
         orders(study),
-        costs(study, USUAL),
-        shares(study, USUAL),
         throughput(study),
         recorded(study, USUAL, WRITES),
-        expectations(study),
     ]
     return [grid for grid in candidates if len(grid.head) > 1]
 
@@ -364,12 +361,12 @@ def markdown(study: CombinedOutcome) -> str:
     command = f"ssdlab reproduce combined{quick}"
     lines = [f"<!-- Written by `{command}`. -->", "", f"# {TITLE}", ""]
     lines += [text for paragraph in INTRODUCTION for text in (paragraph, "")]
-    lines += ["## Result", "", *(f"- {text}" for text in verdict(study)), ""]
-    lines += [text for paragraph in NOTES for text in (paragraph, "")]
+    lines += ["## Result", "", *(text for paragraph in NOTES for text in (paragraph, ""))]
+    lines += [*(f"- {text}" for text in verdict(study)), ""]
     lines += [text for paragraph in study.remarks() for text in (paragraph, "")]
     for picture in pictures(study):
         lines += markdown_of(picture)
-    lines += ["## Costs, throughput, recorded traces", ""]
+    lines += ["## Orders, throughput, recorded traces", ""]
     for grid in _front(study):
         lines += _markdown(grid)
     provenance = f"`{command}`, ssdlab {described()}. {study.begun.stated()}"
@@ -415,7 +412,7 @@ def page(study: CombinedOutcome) -> str:
     sections = [
         Section("result", "Result", f"{notes}<ul>{items}</ul>" + warnings_box(study.remarks())),
         Section("pictures", "Tails", drawings),
-        Section("costs", "Costs, throughput, recorded traces", _html(_front(study))),
+        Section("costs", "Orders, throughput, recorded traces", _html(_front(study))),
         Section("choices", "What was fixed before", choices),
         Section("details", "All tables", _html(details(study))),
     ]
