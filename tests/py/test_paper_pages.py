@@ -14,7 +14,12 @@ from ssdlab_lab.reproduce.combined import choices
 from ssdlab_lab.reproduce.combined import page as combined
 from ssdlab_lab.reproduce.combined.expected import EXPECTED
 from ssdlab_lab.reproduce.matrix import Results
-from ssdlab_lab.reproduce.page import decisions_markdown, lines_of, preset_text
+from ssdlab_lab.reproduce.page import (
+    contradictions_markdown,
+    decisions_markdown,
+    lines_of,
+    preset_text,
+)
 from ssdlab_lab.reproduce.paper import Paper, Scale
 from ssdlab_lab.reproduce.papers import PAPERS, READINGS
 from ssdlab_lab.reproduce.readings import cells_by_reading, read
@@ -58,13 +63,14 @@ def _is_current(name: str) -> bool:
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 def test_text_and_published_numbers_of_a_paper(paper: Paper) -> None:
-    expected = [f"# {paper.name}, reproduced", f"\n{paper.title}.\n", paper.notes.strip()]
+    expected = [f"# {paper.name}, reproduced", f"\n{paper.title}.\n"]
     recorded = "" if paper.name in SYNTHETIC_ALONE else " recorded |"
     heads = f"| claim | where | metric | synthetic |{recorded}"
     expected += [paper.setting, heads]
     expected += [] if READINGS[paper.name].longest else [NO_INTERVALS]
     if _is_current(paper.name):
         expected += ["\n".join(decisions_markdown(paper)), preset_text(paper)]
+        expected += ["\n".join(contradictions_markdown(paper)), paper.notes.strip()]
     expected += [
         f"\n| {claim.text} | {claim.where} | {claim.metric} | "
         for claim in paper.claims(paper.workloads)

@@ -85,7 +85,7 @@ def test_a_reading_changes_what_it_says_and_nothing_else(name: str) -> None:
     for reading in how.several:
         changed = set()
         for cell in plan[reading.name]:
-            if cell.scheme.name not in before:
+            if cell.scheme.name not in before or cell.seed != 1:
                 continue
             after = cell.config.values
             changed |= {

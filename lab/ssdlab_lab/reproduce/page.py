@@ -15,7 +15,15 @@ from ssdlab_lab.reproduce.paper import Decisions, Paper, Scale
 from ssdlab_lab.reproduce.papers import READINGS
 from ssdlab_lab.reproduce.pictures import Picture, files_of, markdown_of, pictures
 from ssdlab_lab.reproduce.readings import PaperReadings
-from ssdlab_lab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
+from ssdlab_lab.reproduce.readings_page import (
+    SUMMARY,
+    SUMMARY_HEADS,
+    markdown_table,
+    readings_html,
+    readings_markdown,
+    summary_lead,
+    summary_rows,
+)
 from ssdlab_lab.reproduce.result import Reproduction
 from ssdlab_lab.reproduce.score_page import (
     DETAILS,
@@ -32,6 +40,7 @@ from ssdlab_lab.reproduce.tables import Number, Row, Table, number
 DECISIONS = "Decisions and findings"
 PLOTS = "The tables as plots"
 APPENDIX = "Appendix"
+CONTRADICTIONS = "What contradicts itself in the paper"
 DECIDED = "Decided before the proposed scheme was run"
 DECIDED_HEADS = ("question", "decision", "basis", "reason")
 
@@ -223,6 +232,8 @@ def page(reproduction: Reproduction) -> str:
     )
     sections = [
         Section("score", TITLE, score),
+        *_summary_section(reproduction),
+        *_contradictions_section(reproduction.paper),
         *_decided_section(reproduction.paper),
         *([Section("plots", PLOTS, f'<div class="figures">{plots}</div>')] if plots else []),
         Section("detail", DETAILS, details_html(reproduction.scores)),
@@ -248,6 +259,39 @@ def page(reproduction: Reproduction) -> str:
     return document(f"{reproduction.paper.name}, reproduced", lead, sections)
 
 
+def _summary_markdown(reproduction: Reproduction) -> list[str]:
+    """The scores of the main runs and of the readings; none without readings."""
+    main, read = reproduction.scores.get("synthetic"), reproduction.readings
+    if read is None or main is None:
+        return []
+    rows = markdown_table(SUMMARY_HEADS, summary_rows(main, read))
+    return [f"## {SUMMARY}", "", summary_lead(read), "", *rows]
+
+
+def _summary_section(reproduction: Reproduction) -> list[Section]:
+    main, read = reproduction.scores.get("synthetic"), reproduction.readings
+    if read is None or main is None:
+        return []
+    rows = [
+        (title.replace("*", ""), [prose(cell) for cell in cells])
+        for title, cells in summary_rows(main, read)
+    ]
+    text = f"<p>{prose(summary_lead(read))}</p>"
+    return [Section("summary", SUMMARY, text + html_table(SUMMARY_HEADS, rows, SUMMARY))]
+
+
+def contradictions_markdown(paper: Paper) -> list[str]:
+    """What in the paper excludes one another; none if nothing is known."""
+    if not paper.contradictions:
+        return []
+    return [f"## {CONTRADICTIONS}", "", *(f"- {text}" for text in paper.contradictions), ""]
+
+
+def _contradictions_section(paper: Paper) -> list[Section]:
+    items = "".join(f"<li>{prose(text)}</li>" for text in paper.contradictions)
+    return [Section("contradictions", CONTRADICTIONS, f"<ul>{items}</ul>")] if items else []
+
+
 def markdown(reproduction: Reproduction) -> str:
     """The same as Markdown, with the pictures and without the figures over time."""
     sources, drawings = [*reproduction.scores], _drawn(reproduction)
@@ -261,6 +305,8 @@ def markdown(reproduction: Reproduction) -> str:
         *score_markdown(reproduction.scores),
         *seeds_markdown(reproduction.by_seed),
         *(line for picture in _of_gains(drawings) for line in markdown_of(picture)),
+        *_summary_markdown(reproduction),
+        *contradictions_markdown(reproduction.paper),
         f"## {DECISIONS}",
         "",
         *decisions_markdown(reproduction.paper),

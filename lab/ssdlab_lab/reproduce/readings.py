@@ -59,6 +59,8 @@ class Reading:
     """Schemes of the main runs besides those compared, for claims that need them."""
     whole: bool = False
     """Whether it is run on the device of the main runs with their seeds, not on the small one."""
+    detail: bool = False
+    """Whether it is only in the appendix of the page."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,8 @@ class Outcome:
     """The verdicts on the claims."""
     whole: bool = False
     """Whether it was run on the device of the main runs with their seeds."""
+    detail: bool = False
+    """Whether it is only in the appendix of the page."""
 
 
 @dataclass(frozen=True)
@@ -262,7 +266,9 @@ class PaperReadings:
     """The divisor of the device and the requests of the paper."""
     tables: tuple[Table, ...] = ()
     calibrated: bool = False
-    """Arrivals are calibrated on the baseline of each reading."""
+    """Arrivals are calibrated on a baseline."""
+    own: tuple[str, ...] = ()
+    """The readings whose arrivals are calibrated on their own baseline."""
 
     def under(self, index: int, verdict: Verdict) -> list[str]:
         """Names of the readings under which a claim, by its index, has that verdict."""
@@ -318,9 +324,8 @@ def read(
     """Judge the readings `plan` and explain the claims that do not hold in the `main` runs."""
     results = {name: Results(cells, reports) for name, cells in plan.items()}
     claims = readings.claims(names)
-    whole = {reading.name for reading in readings.several if reading.whole}
     outcomes = tuple(
-        replace(_outcome(readings, name, cells, results[name], names, claims), whole=name in whole)
+        _outcome(readings, name, cells, results[name], names, claims)
         for name, cells in plan.items()
     )
     evidence, explained = Evidence(names, main, results), {}
@@ -338,7 +343,10 @@ def read(
             )
     tables = () if readings.tables is None else tuple(readings.tables(results, names))
     divisor, calibrated = Scale(quick=True).divisor, bool(readings.longest)
-    return PaperReadings(outcomes, tuple(claims), explained, divisor, tables, calibrated)
+    own = tuple(
+        reading.name for reading in readings.several if calibrated and reading.arrivals_of is None
+    )
+    return PaperReadings(outcomes, tuple(claims), explained, divisor, tables, calibrated, own)
 
 
 def _outcome(
@@ -350,6 +358,7 @@ def _outcome(
     claims: Sequence[Claim],
 ) -> Outcome:
     tables = readings.compared(results, names)
+    reading = next((one for one in readings.several if one.name == name), Reading(name))
     scheme, published = readings.paper.load
     mean_write, ratios = mean_ms("write"), []
     for workload in names:
@@ -372,4 +381,6 @@ def _outcome(
         baseline=geometric_mean(ratios),
         waf=geometric_mean([None if report is None else report.waf.total for report in reports]),
         verdicts=tuple(claim.judge(results, SYNTHETIC).verdict for claim in claims),
+        whole=reading.whole,
+        detail=reading.detail,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce.claims import Finding, found, improved, listed
@@ -151,9 +152,9 @@ SEVERAL = (
     # Parts of the scheme alone.
     Reading("redirection alone", of={DGC: {"gc.trigger.idle": False}}),
     Reading("idle collection alone", of={DGC: {"raid.redirect": "none"}}),
-    *(reading for _, _, reading in PATTERNS),
+    *(replace(reading, detail=True) for _, _, reading in PATTERNS),
     *(
-        Reading(name, requests={"workload.seed": seed})
+        Reading(name, requests={"workload.seed": seed}, detail=True)
         for seed, name in enumerate(OTHER_REQUESTS, REQUESTS_SEED + 1)
     ),
 )
