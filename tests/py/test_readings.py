@@ -113,7 +113,8 @@ def test_a_reading_changes_what_it_says_and_nothing_else(name: str) -> None:
             said |= {"workload.arrival", "metrics.interval"}
         allowed = {tuple(key.split(".")[:2]) for key in said}
         derived = {("interconnect", key) for key in ("mean_path", "rounding", "columns", "rows")}
-        derived |= {("device", "user_pages")} if "device.over_provisioning" in said else set()
+        sizes = {"device.over_provisioning", "device.user_capacity"}
+        derived |= {("device", "user_pages")} if said & sizes else set()
         derived |= {("workload", key) for key in PATTERN if "workload.pattern" in said}
         assert changed - derived <= allowed, reading.name
 
