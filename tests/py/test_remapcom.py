@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,23 @@ def test_gains_are_over_stock_and_scored() -> None:
     ]
     assert done.mean(("load", 1024, "base"), unchanged(2)) == pytest.approx(30)
     assert done.mean(("load", 1024, "stock"), unchanged(2)) is None
+
+
+def test_readings_are_scored_and_the_limit_is_fitted_to_shares_alone() -> None:
+    done = outcome(1.12)
+    assert [one.ours for one in done.gains("pairs fit")] == pytest.approx([1.12] * 20)
+    text = page.markdown(done)
+    titles = re.findall(r"^## (.*)", text, re.MULTILINE)
+    assert titles[:2] == ["Score", "Readings"]
+    assert "| pairs fit, device-bound | " in text
+    made = dict(done.numbers)
+    run = Run("load", choices.LIMITED_SIZE, "full", 1, "at most 25 % of zeros")
+    made[run] = numbers(1000.0, 3.0, (0.05, 0.46, 0.53, 0.52))
+    near = replace(done, numbers=made)
+    assert near.fitted_limit() == "at most 25 % of zeros"
+    shares = "5.0 % | 46.0 % | 53.0 % | 52.0 %"
+    assert f"| at most 25 % of zeros (nearest) | {shares} |" in page.markdown(near)
+    assert Outcome({}, ("load",), False, {}, False, Path(), BEGUN).fitted_limit() is None
 
 
 def test_missing_runs_leave_gaps(tmp_path: Path) -> None:
