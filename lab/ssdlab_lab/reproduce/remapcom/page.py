@@ -283,8 +283,8 @@ LEFT = (
     " is left of the loss is about that of the layout. The paper gives neither the size of its"
     " store nor what its file system does with remapped pages.",
     "Two numbers of the paper contradict one another: that remapping without retention (*base*) is"
-    " as fast as with it at 4,096 bytes needs one pair in a block, and 53 % less write amplification"
-    " needs pairs of two pages.",
+    " as fast as with it at 4,096 bytes needs one pair in a block, and 53 % less write"
+    " amplification needs pairs of two pages.",
     "Tables are read by calls. The paper's store may map them into memory, which is not modelled.",
 )
 
