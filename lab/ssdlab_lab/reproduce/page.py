@@ -225,18 +225,14 @@ def page(reproduction: Reproduction) -> str:
         f"<figure>{picture.svg}<figcaption>{prose(picture.title)}</figcaption></figure>"
         for picture in _of_tables(drawings)
     )
-    score = (
-        warnings_box(reproduction.remarks())
-        + score_html(reproduction.scores, reproduction.by_seed)
-        + gains
-    )
+    score = warnings_box(reproduction.remarks()) + score_html(reproduction.scores) + gains
     sections = [
         Section("score", TITLE, score),
         *_summary_section(reproduction),
         *_contradictions_section(reproduction.paper),
         *_decided_section(reproduction.paper),
         *([Section("plots", PLOTS, f'<div class="figures">{plots}</div>')] if plots else []),
-        Section("detail", DETAILS, details_html(reproduction.scores)),
+        Section("detail", DETAILS, details_html(reproduction.scores, reproduction.by_seed)),
         Section("claims", "What the paper claims", _checklist(reproduction)),
         *(
             []
@@ -303,7 +299,6 @@ def markdown(reproduction: Reproduction) -> str:
         f"{reproduction.paper.title}.",
         "",
         *score_markdown(reproduction.scores),
-        *seeds_markdown(reproduction.by_seed),
         *(line for picture in _of_gains(drawings) for line in markdown_of(picture)),
         *_summary_markdown(reproduction),
         *contradictions_markdown(reproduction.paper),
@@ -324,6 +319,7 @@ def markdown(reproduction: Reproduction) -> str:
             if paragraph
         ),
         *(text for paragraph in reproduction.remarks() for text in (paragraph, "")),
+        *seeds_markdown(reproduction.by_seed),
         *details_markdown(reproduction.scores),
         "## Claims",
         "",

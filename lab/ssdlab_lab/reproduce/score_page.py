@@ -106,6 +106,7 @@ def grids(scores: Mapping[Source, Score]) -> list[Grid]:
                 for source_and_score in scores_with_cells.items()
                 for row in _errors(*source_and_score)
             ],
+            detail=True,
         ),
     ]
     return [grid for grid in candidates if grid.rows]
@@ -199,17 +200,17 @@ def _html(tables: Sequence[Grid]) -> str:
     )
 
 
-def score_html(scores: Mapping[Source, Score], by_seed: Sequence[Score] = ()) -> str:
+def score_html(scores: Mapping[Source, Score]) -> str:
     """The section of the page."""
     shown = [grid for grid in grids(scores) if not grid.detail]
-    shown[1:1] = [seeds(by_seed)] if len(by_seed) > 1 else []
     texts = "".join(f"<p>{prose(text)}</p>" for text in verdicts(scores))
     return f"{texts}<p>{prose(LEAD.replace('*', ''))}</p>" + _html(shown)
 
 
-def details_html(scores: Mapping[Source, Score]) -> str:
+def details_html(scores: Mapping[Source, Score], by_seed: Sequence[Score] = ()) -> str:
     """The details, for the appendix."""
-    return _html([grid for grid in grids(scores) if grid.detail])
+    alone = [seeds(by_seed)] if len(by_seed) > 1 else []
+    return _html([*alone, *(grid for grid in grids(scores) if grid.detail)])
 
 
 def verdicts(scores: Mapping[Source, Score]) -> list[str]:

@@ -391,12 +391,9 @@ in between, and *BBGC until satisfied* ends the bursts of the baseline.
 
 PBGC is withdrawn. With collection first, PBGC and BBGC are the same run to the last digit, because
 no request comes between the steps of a collection anyway. Under the other orders they differ, but
-not as published: there, mean writes are within 30 % of each other in all workloads, and mean reads
-are equal in RocksDB, nearly so in MongoDB and 384 times apart in Cassandra. On requests of an
-earlier evaluation, PBGC over BBGC was 10 in mean reads of Cassandra, 13 in those of MongoDB and 2.8
-in those of RocksDB with reads first, and at most 2.1 in any mean with the oldest operation first or
-round robin (`python -m ssdlab_lab.reproduce.papers.invalidation_rate.frameworks`, one seed, a
-quarter of the device). No order separates Cassandra from the other two.
+not as published: on requests of an earlier evaluation, no order separated the mean reads of
+Cassandra from those of MongoDB and RocksDB (`python -m
+ssdlab_lab.reproduce.papers.invalidation_rate.frameworks`).
 
 Longest writes of the baseline are 0.69 to 21.1 s as published. Here they cannot be longer than the
 burst of one plane: 512 blocks, at most 70 % of them used, at 10.5 ms each, 3.8 s.
