@@ -180,6 +180,16 @@ def test_what_is_registered_is_what_is_run(name: str) -> None:
     assert registration.file_of(name).read_text(encoding="utf-8") == text_of(name)
 
 
+def test_the_commit_of_a_checkout_is_that_of_its_tracked_files(checkout: Checkout) -> None:
+    head = checkout.write("code", "of the runs")
+    assert registration.commit(checkout.root / "code") == head
+    (checkout.root / "code").write_text("changed", encoding="utf-8")
+    assert registration.commit(checkout.root / "code") == f"{head}-dirty"
+    (checkout.root / "other").write_text("not tracked", encoding="utf-8")
+    assert registration.commit(checkout.root / "other") is None
+    assert registration.commit(Path("/nowhere/file")) is None
+
+
 def test_what_can_be_registered() -> None:
     with pytest.raises(ConfigError, match=r"noc: nothing to register; there are: .*noc-copyback"):
         text_of("noc")

@@ -32,15 +32,25 @@ def digest(name: str) -> str:
         raise ConfigError([message]) from error
 
 
-def commit() -> str | None:
-    """The commit of the checkout with this file, with -dirty if it differs; None outside one."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
-    folder = Path(__file__).parent
-    try:
-        done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout.strip()
+def commit(file: Path = Path(__file__)) -> str | None:
+    """The commit of the checkout that tracks a file, with -dirty if it differs; None without one.
+
+    By default that is the checkout of this package: installed from a wheel it has none, even if the
+    environment is in the folder of a checkout.
+    """
+    described = None
+    for command in (
+        ["git", "ls-files", "--error-unmatch", file.name],
+        ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
+    ):
+        try:
+            done = subprocess.run(
+                command, cwd=file.parent, check=True, capture_output=True, text=True
+            )
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        described = done.stdout.strip()
+    return described
 
 
 def stated(name: str, started: str | None, registered: str) -> str:

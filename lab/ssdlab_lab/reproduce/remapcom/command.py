@@ -35,8 +35,8 @@ def reproduce(
     outcome = Outcome(
         results.numbers, names, quick, results.failures, results.interrupted, folder, begun
     )
-    results = {RESULTS: to_json(outcome, indent=1, sort_keys=True)}
-    write_results(folder, to_json(outcome), page.page(outcome), page.markdown(outcome), results)
+    others = {RESULTS: to_json(outcome, indent=1, sort_keys=True)}
+    write_results(folder, to_json(outcome), page.page(outcome), page.markdown(outcome), others)
     return outcome
 
 
