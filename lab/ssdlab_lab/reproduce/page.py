@@ -272,7 +272,7 @@ def _summary_section(reproduction: Reproduction) -> list[Section]:
         (title.replace("*", ""), [prose(cell) for cell in cells])
         for title, cells in summary_rows(main, read)
     ]
-    text = f"<p>{prose(summary_lead(read))}</p>"
+    text = f"<p>{prose(summary_lead(read).replace('*', ''))}</p>"
     return [Section("summary", SUMMARY, text + html_table(SUMMARY_HEADS, rows, SUMMARY))]
 
 

@@ -199,7 +199,7 @@ def summary_rows(main: Score, read: PaperReadings) -> Rows:
     """Score of the main runs, and of each reading of what the paper leaves open."""
     scores = [("**main runs**", main)]
     scores += [
-        (f"{outcome.name}{', as the main runs' if outcome.name == AS_RUN else ''}", outcome.score)
+        (f"{AS_RUN} on the small device" if outcome.name == AS_RUN else outcome.name, outcome.score)
         for outcome in read.outcomes
         if not outcome.detail
     ]
@@ -220,11 +220,11 @@ def summary_rows(main: Score, read: PaperReadings) -> Rows:
 def summary_lead(read: PaperReadings) -> str:
     """Introduction to the table of `summary_rows`."""
     whole = [outcome.name for outcome in read.outcomes if outcome.whole]
-    on_whole = f", or on the whole one ({_list(whole)})" if whole else ""
+    on_whole = f", or on the device of the main runs ({_list(whole)})" if whole else ""
     return (
-        "On synthetic requests. Readings change one or more decisions of the main runs, and are run"
-        f" on 1/{read.divisor} of the device with one seed{on_whole}; more of each is in the"
-        " appendix."
+        "On synthetic requests. Readings change one or more decisions of the main runs. They are"
+        f" run on 1/{read.divisor} of the device with one seed, as *{AS_RUN}* is{on_whole}. More of"
+        " each is in the appendix."
     )
 
 
