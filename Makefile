@@ -112,9 +112,11 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	for paper in invalidation-rate noc-copyback adaptive-channel deferred-gc-raid; do \
 	    $(BIN)/ssdlab reproduce $$paper --readings --out runs/reproduce-$$paper && \
 	    cp runs/reproduce-$$paper/reproduction.md docs/papers/$$paper.md && \
+	    cp runs/reproduce-$$paper/results.json docs/papers/$$paper.json && \
 	    cp -r runs/reproduce-$$paper/pictures docs/papers/ || exit; done
 	$(BIN)/ssdlab reproduce remapcom --out runs/reproduce-remapcom
 	cp runs/reproduce-remapcom/reproduction.md docs/papers/remapcom.md
+	cp runs/reproduce-remapcom/results.json docs/papers/remapcom.json
 	$(BIN)/ssdlab reproduce combined --out runs/combined
 	cp runs/combined/reproduction.md docs/papers/combined.md
 	cp -r runs/combined/pictures docs/papers/
@@ -180,6 +182,7 @@ python-tests: build .venv/checks.stamp
 docs-check: build .venv/checks.stamp
 	$(BIN)/python tools/docs.py --check
 	$(BIN)/python tools/policy_pages.py --check
+	$(BIN)/python tools/order.py
 
 # Set-up. A stamp is as new as the files it was made from.
 

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from ssdlab.errors import ConfigError
-from ssdlab_lab.reproduce import calibrate, calibration
-from ssdlab_lab.reproduce.calibrate import CommonParameters, MeasuredShares, Shares, search
+from ssdlab_lab.reproduce import calibrate, calibration, lifetimes
+from ssdlab_lab.reproduce.calibrate import MeasuredShares, search
 from ssdlab_lab.reproduce.calibration import (
     AS_RUN,
     Arrivals,
@@ -22,6 +22,7 @@ from ssdlab_lab.reproduce.calibration import (
     file_of,
     parsed,
 )
+from ssdlab_lab.reproduce.lifetimes import CommonParameters, Shares
 from ssdlab_lab.reproduce.matrix import Scheme, Source
 from ssdlab_lab.reproduce.paper import Scale
 from ssdlab_lab.reproduce.papers import READINGS
@@ -117,17 +118,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A calibration of two workloads without runs; what was asked for is listed."""
     asked: list[str] = []
 
-    def invalid(
-        name: str, _: str, __: int, live: float, written: list[float], of: CommonParameters
-    ) -> list[Shares]:
-        asked.append(f"{name} {live} {of}")
-        return [(90 - 60 * live + times, 80 - 60 * live) for times in written]
-
     def found(_: object, scheme: Scheme, scale: Scale, name: str, *__: object) -> Arrivals:
         asked.append(f"{name} {scheme.name} {scale.divisor}")
         return Arrivals(1024, 100.0 * len(name) + scale.divisor, (1.0, 1.1), (9.0, 8.0))
 
-    monkeypatch.setattr(calibrate, "invalid", invalid)
     monkeypatch.setattr(calibrate, "arrivals_of", found)
     return asked
 
@@ -176,18 +170,51 @@ def test_a_reading_that_is_added_leaves_the_others_as_they_are(
     assert {**before.entries, "1/4, further": after.entries["1/4, further"]} == after.entries
     small.clear()
     calibrate.calibrate(how, file, "2026-01-03", 1, readings=False, full=False, anew=True)
-    assert len(small) > len(how.paper.workloads)
+    assert len(small) == len(how.paper.workloads)
+    # Arrivals belong to lifetimes: with others they are found anew.
+    text = file.read_text(encoding="utf-8").replace('"live": 0.25', '"live": 0.4')
+    file.write_text(text, encoding="utf-8")
+    small.clear()
+    calibrate.calibrate(how, file, "2026-01-03", 1, readings=False, full=False)
+    assert len(small) == len(how.paper.workloads)
 
 
-def test_lifetimes_are_the_nearest_to_table_1(small: list[str], tmp_path: Path) -> None:
-    how = READINGS["noc-copyback"]
-    progress = calibrate.Progress(tmp_path / "p.json", "2026-01-02")
-    found = calibrate.lifetimes(how, progress, 1)
+def test_lifetimes_are_the_nearest_to_table_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = set()
+
+    def invalid(
+        name: str, set_: str, __: int, live: float, written: list[float], of: CommonParameters
+    ) -> list[Shares]:
+        asked.add((name, set_, live, of.journal_run))
+        return [(95 - 60 * live - of.journal_run / 1000, 85 - 60 * live) for _ in written]
+
+    monkeypatch.setattr(lifetimes, "invalid", invalid)
+    fits = lifetimes.fitted(1)
     # The more of Cassandra's blocks stay valid, the more of it lives.
-    assert found["Cassandra"].live > found["MySQL"].live
-    assert len({(one.written, one.journal_run, one.table_skew) for one in found.values()}) == 1
-    assert found["Cassandra"].invalid_70[0] == 59.827
-    assert small
+    assert fits["Cassandra"].live > fits["MySQL"].live
+    assert {fit.common.journal_run for fit in fits.values()} == {0}
+    assert fits["Cassandra"].shares.keys() == {"noc-copyback", "adaptive-channel"}
+    # It is not in table 1.
+    assert fits["Varmail"].shares.keys() == {"adaptive-channel"}
+    lives = sorted(fit.live for name, fit in fits.items() if name != "Varmail")
+    assert fits["Varmail"].live == lives[3]
+    points = len(lifetimes.LIVE) * len(lifetimes.JOURNAL_RUNS)
+    assert len(asked) == (2 * 6 + 1) * points
+
+
+def test_an_application_has_the_same_lifetimes_in_every_paper(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lives = [calibration_of(name).lifetimes for name in CALIBRATED]
+    keys = ("live", "written", "journal_run", "table_skew")
+    for name in {name for by_name in lives for name in by_name}:
+        having = [by_name[name] for by_name in lives if name in by_name]
+        assert len({tuple(getattr(one, key) for key in keys) for one in having}) == 1, name
+    for name, by_name in zip(CALIBRATED, lives, strict=True):
+        assert lifetimes.lifetimes_of(name) == by_name
+    monkeypatch.setattr(lifetimes, "FILE", tmp_path / "none.json")
+    with pytest.raises(ConfigError, match=r"needs none.json, which cannot be read"):
+        lifetimes.lifetimes_of("noc-copyback")
 
 
 def test_intervals_over_seeds() -> None:

@@ -35,10 +35,13 @@ from ssdlab_lab.reproduce.combined.outcome import (
 )
 from ssdlab_lab.reproduce.combined.page import drawn, effect, markdown, page, to_json, verdict
 from ssdlab_lab.reproduce.combined.study import answers_of, combined, scheme_of
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON, VERSION, FolderProperties
 from ssdlab_lab.reproduce.matrix import Cell
 from ssdlab_lab.reproduce.paper import Scale
-from ssdlab_lab.reproduce.result import VERSION
+
+BEGUN = FolderProperties("combined", False, {}, "0" * 64, None)
+"""Runs of no commit."""
 
 HERE = Setting("oldest first", QUICK_LIVE[0])
 
@@ -56,7 +59,7 @@ def of(factors: Mapping[str, float], orders: Mapping[str, float] | None = None) 
                         number = 8.0 * (1 + at) * (1.0 if line == BASE else times * wobble)
                         point = Point(Setting(order, live), name, line, seed)
                         values[point] = dict.fromkeys(MEASURES, number)
-    return CombinedOutcome(values, {}, {}, True, [], {}, {}, False, Path())
+    return CombinedOutcome(values, {}, {}, True, [], BEGUN, {}, False, Path())
 
 
 def test_a_ratio_is_the_geometric_mean_over_workloads_and_seeds() -> None:

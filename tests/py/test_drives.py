@@ -30,10 +30,14 @@ from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
 from ssdlab.results.report import Report
 from ssdlab.running import spare_plan, trial, trial_plan
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
 from ssdlab_lab.reproduce.drives import choices, command, errors, page, study, writes
 from ssdlab_lab.reproduce.drives.known import Drive, drive_of, drives
 from ssdlab_lab.reproduce.drives.study import LOAD, Drives, Place
+from ssdlab_lab.reproduce.folders import JSON, FolderProperties
+
+BEGUN = FolderProperties("drives", False, {}, "0" * 64, None)
+"""Runs of no commit."""
 
 MICRON = "drive:micron-7450-max-800"
 SAMSUNG = "drive:samsung-pm9a3"
@@ -54,7 +58,9 @@ def done_with(waf: float, knee: int) -> Drives:
             ),
         )
 
-    return Drives({p: report(p) for p in study.places(drives(), False)}, False, {}, False, Path())
+    return Drives(
+        {p: report(p) for p in study.places(drives(), False)}, False, {}, False, Path(), BEGUN
+    )
 
 
 @pytest.mark.parametrize("drive", drives().values(), ids=lambda one: one.name)
@@ -200,12 +206,15 @@ def test_loads_lie_around_the_knee() -> None:
 
 
 def test_missing_runs_state_no_error() -> None:
-    done = Drives({}, False, {}, True, Path())
+    done = Drives({}, False, {}, True, Path(), BEGUN)
     assert all(text.endswith("not compared.") for text in page.verdict(done))
     assert "interrupted: runs are missing" in page.markdown(done)
     nearly = done_with(2.0, 75_000)
     some = {place: one for place, one in nearly.reports.items() if place[1:] != (ZONES, 4)}
-    assert errors.errors_of(Drives(some, False, {}, False, Path()), drives()[MICRON]).skewed is None
+    assert (
+        errors.errors_of(Drives(some, False, {}, False, Path(), BEGUN), drives()[MICRON]).skewed
+        is None
+    )
 
 
 def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:

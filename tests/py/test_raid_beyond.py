@@ -12,7 +12,8 @@ from running import refused, ssdlab_command
 from ssdlab import run
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce import raid_beyond as module
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON, FolderProperties
 from ssdlab_lab.reproduce.raid_beyond import (
     BOTH,
     FIFO,
@@ -32,6 +33,9 @@ from ssdlab_lab.reproduce.raid_beyond import (
     verdict,
     workload_of,
 )
+
+BEGUN = FolderProperties("raid-beyond", False, {}, "0" * 64, None)
+"""Runs of no commit."""
 
 
 @dataclass
@@ -60,7 +64,7 @@ def of(tails: dict[str, list[int]]) -> RaidBeyond:
                 for seed in (1, 2, 3):
                     tail = tails[name][seed - 1] if line == BOTH else 1_000 + seed
                     reports[order, name, line, seed] = report(tail)
-    return RaidBeyond(reports, False, {}, False, Path())
+    return RaidBeyond(reports, False, {}, False, Path(), BEGUN)
 
 
 def test_the_verdict_follows_the_interval() -> None:
@@ -74,7 +78,7 @@ def test_the_verdict_follows_the_interval() -> None:
     )
     reached = {name: done.is_reached(FIFO, name) for name in WORKLOADS}
     assert reached == {"uniform": True, "Zipf": False, "MongoDB": None, "RocksDB": True}
-    words = "At most 2 times is reached on uniform and RocksDB, missed on Zipf, left open on"
+    words = "At most 2 times is reached on uniform and RocksDB, missed on Zipf, undecided on"
     *of_both, of_plain = verdict(done)
     assert len(of_both) == len(ORDERS)
     assert all(words in text for text in of_both)
@@ -91,7 +95,7 @@ def test_the_verdict_follows_the_interval() -> None:
 
 
 def test_missing_runs_leave_it_open() -> None:
-    done = RaidBeyond({}, False, {}, True, Path())
+    done = RaidBeyond({}, False, {}, True, Path(), BEGUN)
     assert done.is_reached(FIFO, "uniform") is None
     assert "interrupted" in done.remarks()[0]
     assert "| uniform, both | –/–/– |" in markdown(done)

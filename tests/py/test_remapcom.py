@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,14 @@ import pytest
 
 from running import ROOT, refused, ssdlab_command
 from ssdlab.errors import ConfigError
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON, FolderProperties
 from ssdlab_lab.reproduce.remapcom import choices, command, page
 from ssdlab_lab.reproduce.remapcom.outcome import Outcome, amplification, rate, unchanged
 from ssdlab_lab.reproduce.remapcom.runs import RUNS, Run, planned
+
+BEGUN = FolderProperties("remapcom", False, {}, "0" * 64, None)
+"""Runs of no commit."""
 
 
 def numbers(per_second: float, wa: float, shares: tuple[float | None, ...] = ()) -> dict[str, Any]:
@@ -35,7 +41,7 @@ def outcome(gain: float) -> Outcome:
         speed = 1000.0 * run.seed * (gain if remaps else 1)
         shares = (0.02, 0.30, 0.25) if remaps else ()
         made[run] = numbers(speed, 3.0 if remaps else 6.0, shares)
-    return Outcome(made, choices.WORKLOADS, False, {}, False, Path())
+    return Outcome(made, choices.WORKLOADS, False, {}, False, Path(), BEGUN)
 
 
 def test_gains_are_over_stock_and_scored() -> None:
@@ -60,8 +66,25 @@ def test_gains_are_over_stock_and_scored() -> None:
     assert done.mean(("load", 1024, "stock"), unchanged(2)) is None
 
 
+def test_readings_are_scored_and_the_limit_is_fitted_to_shares_alone() -> None:
+    done = outcome(1.12)
+    assert [one.ours for one in done.gains("pairs fit")] == pytest.approx([1.12] * 20)
+    text = page.markdown(done)
+    titles = re.findall(r"^## (.*)", text, re.MULTILINE)
+    assert titles[:2] == ["Score", "Readings"]
+    assert "| pairs fit, device-bound | " in text
+    made = dict(done.numbers)
+    run = Run("load", choices.LIMITED_SIZE, "full", 1, "at most 25 % of zeros")
+    made[run] = numbers(1000.0, 3.0, (0.05, 0.46, 0.53, 0.52))
+    near = replace(done, numbers=made)
+    assert near.fitted_limit() == "at most 25 % of zeros"
+    shares = "5.0 % | 46.0 % | 53.0 % | 52.0 %"
+    assert f"| at most 25 % of zeros (nearest) | {shares} |" in page.markdown(near)
+    assert Outcome({}, ("load",), False, {}, False, Path(), BEGUN).fitted_limit() is None
+
+
 def test_missing_runs_leave_gaps(tmp_path: Path) -> None:
-    done = Outcome({}, ("load",), True, {"load, 256 B": "why"}, True, tmp_path)
+    done = Outcome({}, ("load",), True, {"load, 256 B": "why"}, True, tmp_path, BEGUN)
     assert done.gains() == []
     assert [came for _, came in done.aims()] == ["not measured"] * 3
     text = page.markdown(done)
@@ -123,7 +146,7 @@ def test_settings_of_variations() -> None:
 
 def test_the_committed_page_has_the_words_of_the_program() -> None:
     text = (ROOT / "docs/papers/remapcom.md").read_text(encoding="utf-8")
-    made = page.markdown(Outcome({}, choices.WORKLOADS, False, {}, False, Path()))
+    made = page.markdown(Outcome({}, choices.WORKLOADS, False, {}, False, Path(), BEGUN))
     head = made[: made.index("| aim |")]
     assert text.startswith(head)
     assert all(one in text for one in page.LEFT)

@@ -16,11 +16,12 @@ from ssdlab.html.curves import Series
 from ssdlab.traces.trace import Requests
 from ssdlab_lab.reproduce import PAPERS, Reproduction, paper, reproduce
 from ssdlab_lab.reproduce.claims import LargestGain, half_of, least, most, rank_correlation
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE, recorded_traces
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE, recorded_traces
 from ssdlab_lab.reproduce.curves import peak_to_mean
+from ssdlab_lab.reproduce.folders import JSON, VERSION
 from ssdlab_lab.reproduce.paper import Recording, Scale, fitting
 from ssdlab_lab.reproduce.requests import shares_invalid
-from ssdlab_lab.reproduce.result import QUICK, VERSION
+from ssdlab_lab.reproduce.result import QUICK
 from ssdlab_lab.reproduce.scoring import score
 from ssdlab_lab.reproduce.tables import number
 

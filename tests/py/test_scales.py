@@ -17,9 +17,13 @@ from running import ROOT, refused, signalled_at, ssdlab_command
 from ssdlab.errors import ConfigError
 from ssdlab.results.names import REPORT
 from ssdlab.results.report import Report
+from ssdlab_lab.reproduce.folders import FolderProperties
 from ssdlab_lab.reproduce.scales import choices, loads, page, study, table
 from ssdlab_lab.reproduce.scales.choices import FULL, LOADS, POLICIES, SEEDS, Load, Place
 from ssdlab_lab.reproduce.scales.outcome import Scales
+
+BEGUN = FolderProperties("scale", False, {}, "0" * 64, None)
+"""Runs of no commit."""
 
 DRIVE = "tlc-960gb"
 UNIFORM = Load("uniform", "")
@@ -42,7 +46,7 @@ def outcome(
             place = Place(DRIVE, UNIFORM, size, policy, 1, seed)
             reports[place] = report(waf)
         reports[place._replace(pools=2, seed=SEEDS[0])] = report(waf - halved)
-    return Scales(reports, False, {}, False, Path())
+    return Scales(reports, False, {}, False, Path(), BEGUN)
 
 
 def test_a_prediction_holds_if_it_is_close_or_its_interval_contains_full_size() -> None:
@@ -88,7 +92,7 @@ def test_the_winner_is_judged_among_the_policies_of_full_size() -> None:
     place = Place(DRIVE, UNIFORM, "8 GiB", "fifo", 2, SEEDS[0])
     for halved, winner in ((3.9, "none"), (4.2, "same")):
         shifted.reports[place].waf.total = halved  # type: ignore[misc]
-        fresh = Scales(shifted.reports, False, {}, False, Path())
+        fresh = Scales(shifted.reports, False, {}, False, Path(), BEGUN)
         assert fresh.predicted(DRIVE, UNIFORM, "8 GiB", "fifo").share > 0.05  # type: ignore[union-attr]
         assert fresh.winner(DRIVE, UNIFORM, "8 GiB") == winner
     assert done.winner(DRIVE, UNIFORM, "512 MiB") is None

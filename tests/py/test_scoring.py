@@ -1,6 +1,7 @@
 """The score of a reproduction: values worked out by hand, and degenerate input."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from ssdlab_lab.reproduce.score_page import (
     score_html,
     score_markdown,
     seeds_markdown,
+    verdicts,
 )
 from ssdlab_lab.reproduce.scoring import (
     Count,
@@ -267,9 +269,9 @@ def test_the_section_of_the_page() -> None:
     assert lines[0] == "## Score"
     assert "| loss | 0 of 1 |" not in lines, "half a page of result first"
     assert lines[2] == (
-        "On synthetic requests 1 of 2 gains have the published direction and 1 are near; the best"
-        " predictions without a simulator have 1 and 0. The simulator predicts the size better, but"
-        " not the direction."
+        "On synthetic requests 1 of 2 gains have the published direction, 1 are near, and the"
+        " typical error is a factor of 2.000; the best predictions without a simulator have 1, 0"
+        " and 2.000. The simulator is better in near gains, not in the rest."
     )
     lines += details_markdown(scores)  # type: ignore[arg-type]
     assert "| **here, synthetic requests** | 1 of 2 | 1 of 2 | 2.000 | – |" in lines
@@ -283,6 +285,22 @@ def test_the_section_of_the_page() -> None:
     assert "here, synthetic requests" in html
     assert "proposed scheme and a baseline" in details_html(scores)  # type: ignore[arg-type]
     assert "*" not in html
+
+
+def test_the_verdict_does_not_flatter() -> None:
+    found = score([table()], "synthetic", "Proposed")
+    far = replace(found.errors[0], typical=153.3)
+    (told,) = verdicts({"recorded": replace(found, errors=(far, *found.errors[1:]))})
+    assert told.endswith(
+        "The mean latencies of the baselines are off by a factor of 153.3, so agreement of the"
+        " gains means little here."
+    )
+    better = replace(found.ours, direction=2, near=2, error=1.1)
+    (told,) = verdicts({"synthetic": replace(found, ours=better)})
+    assert told.endswith("The simulator is better in all three.")
+    worse = replace(found.ours, direction=0, near=0, error=9.0)
+    (told,) = verdicts({"synthetic": replace(found, ours=worse)})
+    assert told.endswith("The simulator is better in none of the three.")
 
 
 def test_seeds_one_by_one() -> None:

@@ -27,8 +27,12 @@ from ssdlab_lab.reproduce.combined.outcome import (
 )
 from ssdlab_lab.reproduce.combined.study import Study, answers_of, scheme_of, workload_of
 from ssdlab_lab.reproduce.command import run_cells
+from ssdlab_lab.reproduce.folders import FolderProperties
 from ssdlab_lab.reproduce.matrix import Cell, Workload
 from ssdlab_lab.reproduce.paper import Scale
+
+BEGUN = FolderProperties("combined", False, {}, "0" * 64, None)
+"""Runs of no commit."""
 
 SCALE = Scale(quick=True, divide_by=QUICK_DIVISOR)
 LIVE, LOAD = proofs.MATRIX_LIVE, 0.5
@@ -36,7 +40,7 @@ LIVE, LOAD = proofs.MATRIX_LIVE, 0.5
 
 def matrix(folder: Path) -> Study:
     """The quick matrix: its rates and its main comparison."""
-    empty = CombinedOutcome({}, {}, {}, True, [], {}, {}, False, folder)
+    empty = CombinedOutcome({}, {}, {}, True, [], BEGUN, {}, False, folder)
     study = Study(SCALE, folder, Threads(cores()), False, empty)
     study.sustained()
     study.main()

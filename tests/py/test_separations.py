@@ -12,7 +12,8 @@ from running import ROOT, refused, ssdlab_command
 from ssdlab.results.report import Report
 from ssdlab_lab.oracles.amplification import fifo
 from ssdlab_lab.oracles.separated import best_split
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON, FolderProperties
 from ssdlab_lab.reproduce.separations.choices import (
     ANY,
     APART,
@@ -38,6 +39,9 @@ from ssdlab_lab.reproduce.separations.choices import (
 from ssdlab_lab.reproduce.separations.outcome import Separations
 from ssdlab_lab.reproduce.separations.page import files, markdown, page, to_json, verdict
 
+BEGUN = FolderProperties("separations", False, {}, "0" * 64, None)
+"""Runs of no commit."""
+
 
 def of(best: str, spread: float) -> Separations:
     """Reports in which `best` has the lowest write amplification, by 1."""
@@ -47,7 +51,7 @@ def of(best: str, spread: float) -> Separations:
         return cast("Report", SimpleNamespace(waf=SimpleNamespace(total=waf)))
 
     reports = {(place, seed): report(place, seed) for place in places(False) for seed in (1, 2, 3)}
-    return Separations(reports, False, {}, False, Path())
+    return Separations(reports, False, {}, False, Path(), BEGUN)
 
 
 def test_a_line_wins_where_its_interval_lies_below_the_others() -> None:
@@ -65,6 +69,27 @@ def test_a_line_wins_where_its_interval_lies_below_the_others() -> None:
     assert len(runs) == 3 * every
 
 
+def test_no_interval_reaches_below_1() -> None:
+    place = Place("uniform", "greedy", USUAL, "dac")
+
+    def with_wafs(*wafs: float) -> Separations:
+        reports = {
+            (place, seed): cast("Report", SimpleNamespace(waf=SimpleNamespace(total=waf)))
+            for seed, waf in enumerate(wafs, 1)
+        }
+        return Separations(reports, False, {}, False, Path(), BEGUN)
+
+    skewed = with_wafs(1.01, 1.1, 2.0)
+    ends = skewed.ends(place)
+    assert ends is not None
+    # Student's half width of log10(excess) -2, -1, 0 is 4.303 / root 3.
+    assert ends == pytest.approx((1 + 10 ** (-1 - 2.4843), 1 + 10 ** (-1 + 2.4843)), rel=1e-3)
+    assert "1.370 (1.000 to 31.50)" in markdown(skewed).replace("31.502", "31.50")
+    assert with_wafs(1.0, 1.1, 2.0).ends(place) == pytest.approx((1.0, 1.3667 + 1.3696), rel=1e-3)
+    assert with_wafs(1.0, 1.0, 1.0).ends(place) == (1.0, 1.0)
+    assert with_wafs(2.0, 2.1, 2.2).ends(place) == pytest.approx((1.8516, 2.3484), rel=1e-3)
+
+
 def test_a_line_below_the_mark_is_told() -> None:
     done = of("dac", 0.001)
     assert done.distance(Place("uniform", "greedy", USUAL, "fadac")) == pytest.approx(1.5, abs=0.01)
@@ -79,7 +104,7 @@ def test_a_line_below_the_mark_is_told() -> None:
         mark = SimpleNamespace(waf=SimpleNamespace(total=waf))
         reports[Place("uniform", "greedy", USUAL, "dac"), seed] = cast("Report", better)
         reports[Place("uniform", "greedy", USUAL, BOUND), seed] = cast("Report", mark)
-    told = verdict(Separations(reports, False, {}, False, Path()))[2]
+    told = verdict(Separations(reports, False, {}, False, Path(), BEGUN))[2]
     assert "in 1 of" in told
     assert told.endswith("dac, uniform, greedy, 14 %.")
 
@@ -142,7 +167,7 @@ def test_closed_forms_are_the_published_ones() -> None:
 
 
 def test_missing_runs_decide_nothing() -> None:
-    done = Separations({}, False, {}, True, Path())
+    done = Separations({}, False, {}, True, Path(), BEGUN)
     assert done.best("uniform", "greedy", USUAL) is None
     assert "interrupted" in done.remarks()[0]
     assert "| dac | –" in markdown(done)

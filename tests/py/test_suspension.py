@@ -11,7 +11,8 @@ import pytest
 from running import refused, ssdlab_command
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce.combined.choices import FLOOR, LOAD
-from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
+from ssdlab_lab.reproduce.folders import JSON, FolderProperties
 from ssdlab_lab.reproduce.suspension import Suspensions, to_json, verdict
 from ssdlab_lab.reproduce.suspension.choices import (
     ALONE,
@@ -41,6 +42,9 @@ from ssdlab_lab.reproduce.suspension.outcome import COLLECTIONS, MEASURES, agree
 from ssdlab_lab.reproduce.suspension.page import markdown, page
 from ssdlab_lab.reproduce.suspension.schemes import SCHEMES, combinations, named, workloads
 from ssdlab_lab.reproduce.suspension.study import JOB_FILE, cells
+
+BEGUN = FolderProperties("suspension", False, {}, "0" * 64, None)
+"""Runs of no commit."""
 
 
 @dataclass
@@ -84,7 +88,7 @@ def of() -> Suspensions:
                     share = {("as needed", OFF): 0.5, (FLOOR, ON): 0.9}.get((line, state), 1.0)
                     one = report(1, 1, tail=round((1 + at) * share * tail))
                     reports[Place(SCHEMES, name, LOAD, named(order, line, state), seed)] = one
-    return Suspensions(reports, False, {}, False, Path())
+    return Suspensions(reports, False, {}, False, Path(), BEGUN)
 
 
 def test_a_number_agrees_within_a_tenth() -> None:
@@ -128,7 +132,7 @@ def test_the_page_has_published_simulated_and_error() -> None:
 
 
 def test_missing_runs_are_no_numbers() -> None:
-    done = Suspensions({}, False, {}, True, Path())
+    done = Suspensions({}, False, {}, True, Path(), BEGUN)
     assert set(done.agreements().values()) == {None}
     assert "| reads/s | 766 | – | – | 16,378 | – | – |" in markdown(done)
     assert "| as needed | – | – | – | – |" in markdown(done)

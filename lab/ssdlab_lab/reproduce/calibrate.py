@@ -2,10 +2,7 @@
 
 Two steps, neither of which involves the proposed scheme:
 
-1. *Lifetimes*, from table 1 of invalidation-rate: how many of the blocks written are 70 % and 90 %
-   invalid at the end of each trace if nothing is collected. How much is written and how journal and
-   tables behave is the same for all workloads, the live share is that of each. Requests alone, no
-   device.
+1. *Lifetimes*, which `lifetimes` has fitted once for all papers of the group.
 2. *Arrivals*, by runs of the paper's baseline: the mean time between requests so that its mean
    write latency is the published one, for each size of the device and each reading of the paper on
    its own baseline; and the length of surges so that its longest is, on the small device. Under the
@@ -22,12 +19,10 @@ import argparse
 import json
 import math
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timezone
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +30,6 @@ import ssdlab
 from ssdlab import _core
 from ssdlab.errors import ConfigError
 from ssdlab.results import outputs
-from ssdlab.traces.trace import Requests, Trace, generate
 from ssdlab_lab.reproduce.calibration import (
     AS_RUN,
     Arrivals,
@@ -49,23 +43,11 @@ from ssdlab_lab.reproduce.calibration import (
     parsed,
 )
 from ssdlab_lab.reproduce.command import paper_of
+from ssdlab_lab.reproduce.lifetimes import lifetimes_of
 from ssdlab_lab.reproduce.matrix import Cell, Scheme
-from ssdlab_lab.reproduce.paper import SPARE, Flash, Scale, calibrated, published
+from ssdlab_lab.reproduce.paper import Flash, Scale, calibrated
 from ssdlab_lab.reproduce.papers import READINGS
 from ssdlab_lab.reproduce.readings import Reading, Readings, baseline_of, lives_of, read_so
-from ssdlab_lab.reproduce.requests import shares_invalid
-
-TABLE_1 = ("invalidation-rate", "table1_percent_of_blocks")
-PLANES, BLOCK_PAGES = 16, 128
-"""Planes and pages of a block in table 1."""
-SHARES = (0.7, 0.9)
-LIFETIMES_DIVISOR = 4
-"""The divisor of the device for lifetimes."""
-LIVE = (0.15, 0.25, 0.4, 0.5, 0.6)
-WRITTEN = (1.0, 1.5, 2.0, 3.0)
-JOURNAL_RUNS = (0, 1024, 4096)
-TABLE_SKEWS = (0.99, 0.5)
-"""What is tried."""
 
 TRIALS, CYCLES_TRIED = 8, 5
 """Most intervals tried per cycle, and most cycles."""
@@ -87,16 +69,6 @@ STEADY = ("SQLite", "Varmail")
 MeasuredShares = tuple[float, float]
 """Mean and longest write latency, ms."""
 TriedPoints = dict[tuple[int, float], MeasuredShares]
-Shares = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class CommonParameters:
-    """What all workloads have in common."""
-
-    written: float
-    journal_run: int
-    table_skew: float
 
 
 class Progress:
@@ -120,112 +92,6 @@ class Progress:
             outputs.write_all({self.file: outputs.text(text)}, force=True)
             print(f"  {key}: {results[key]}", file=sys.stderr, flush=True)
         return results[key]
-
-
-def invalid(
-    name: str,
-    set_: str,
-    raw_bytes: int,
-    live: float,
-    volumes: Sequence[float],
-    habits: CommonParameters,
-) -> list[Shares]:
-    """Shares of invalid blocks, percent, after the flash has been written this many times."""
-    model = json.loads(_core.application(name.lower(), set_))
-    share, size = (model["ops"][1][key] for key in ("share", "bytes"))
-    counts = [round(times * raw_bytes / (share * size)) for times in volumes]
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "requests.ssdtrace"
-        generate(
-            f"app:{name.lower()}",
-            file,
-            bytes=round(raw_bytes * (1 - SPARE)) // 4096 * 4096,
-            requests=max(counts),
-            seed=1,
-            set={
-                "workload.set": set_,
-                "workload.span": live / (1 - SPARE),
-                "workload.journal_run": habits.journal_run,
-                "workload.table_skew": habits.table_skew,
-            },
-        )
-        requests = Trace(file).requests(limit=max(counts))
-    shares = []
-    for count in counts:
-        part = Requests(
-            **{key: getattr(requests, key)[:count] for key in Requests.__dataclass_fields__}
-        )
-        percents = shares_invalid(part, PLANES, BLOCK_PAGES, SHARES)
-        shares.append((round(percents[0] or 0.0, 2), round(percents[1] or 0.0, 2)))
-    return shares
-
-
-def lifetimes(readings: Readings, progress: Progress, jobs: int) -> dict[str, Lifetimes]:
-    """The lifetimes of each workload, as close to table 1 as they get."""
-    names, flash = readings.paper.workloads, readings.paper.flash
-    raw = flash.raw_bytes // LIFETIMES_DIVISOR
-    table = {
-        name: tuple(
-            published(TABLE_1[0]).row(TABLE_1[1], f"invalid_{age}", [name])[0] for age in ages
-        )
-        for name in names
-        for ages in [("70", "90")]
-    }
-    grid = [*product(names, JOURNAL_RUNS, TABLE_SKEWS, LIVE)]
-
-    def one(point: tuple[str, int, float, float]) -> list[Shares]:
-        name, run, skew, live = point
-        key = f"lifetimes, {name}, run {run}, skew {skew:g}, live {live:g}"
-        common = CommonParameters(0.0, run, skew)
-        shares = progress.once(
-            key, lambda: invalid(name, readings.paper.name, raw, live, WRITTEN, common)
-        )
-        return [tuple(pair) for pair in shares]
-
-    with ThreadPoolExecutor(jobs) as pool:
-        shares_by_point = dict(zip(grid, pool.map(one, grid), strict=True))
-
-    def apart(name: str, shares: Shares) -> float:
-        targets = table[name]
-        return sum(
-            0.0 if target is None else abs(target - share)
-            for target, share in zip(targets, shares, strict=True)
-        )
-
-    def best(name: str, common: CommonParameters) -> float:
-        """The live share that comes closest."""
-        index = WRITTEN.index(common.written)
-        key = (name, common.journal_run, common.table_skew)
-        return min(LIVE, key=lambda live: apart(name, shares_by_point[(*key, live)][index]))
-
-    def shares(name: str, common: CommonParameters) -> Shares:
-        index = WRITTEN.index(common.written)
-        live = best(name, common)
-        return shares_by_point[(name, common.journal_run, common.table_skew, live)][index]
-
-    candidates = [
-        CommonParameters(*values) for values in product(WRITTEN, JOURNAL_RUNS, TABLE_SKEWS)
-    ]
-    habits = min(
-        candidates, key=lambda common: sum(apart(name, shares(name, common)) for name in names)
-    )
-    measured = [name for name in names if table[name][0] is not None]
-    middle = sorted(best(name, habits) for name in measured)[len(measured) // 2]
-    results = {}
-    for name in names:
-        live = best(name, habits) if name in measured else middle
-        shares_by_volume = shares_by_point[(name, habits.journal_run, habits.table_skew, live)]
-        reached = shares_by_volume[WRITTEN.index(habits.written)]
-        targets = table[name]
-        results[name] = Lifetimes(
-            live=live,
-            written=habits.written,
-            journal_run=habits.journal_run,
-            table_skew=habits.table_skew,
-            invalid_70=(targets[0], reached[0]),
-            invalid_90=(targets[1], reached[1]),
-        )
-    return results
 
 
 def first_interval_us(name: str, set_: str, flash: Flash) -> float:
@@ -382,14 +248,13 @@ def calibrate(
 ) -> Calibration:
     """Determine everything that is open, and write it into `file`.
 
-    Entries of `file` for this version and the same baseline are kept unless `anew` is set.
+    Entries of `file` for this version, the same lifetimes and the same baseline are kept unless
+    `anew` is set.
     """
+    lifetimes_by_name = lifetimes_of(source.paper.name)
     part = file.with_suffix(".part.json")
-    earlier = None if anew else _before(source, file)
+    earlier = None if anew else _before(source, file, lifetimes_by_name)
     progress = Progress(part, date if earlier is None else earlier.date)
-    lifetimes_by_name = (
-        lifetimes(source, progress, jobs) if earlier is None else dict(earlier.lifetimes)
-    )
     quick = Scale(quick=True)
     plan: list[tuple[Scale, Reading]] = [(quick, Reading(AS_RUN))]
     plan += (
@@ -398,6 +263,11 @@ def calibrate(
         else []
     )
     plan += [(Scale(quick=False), Reading(AS_RUN))] if full else []
+    plan += [
+        (Scale(quick=False), reading)
+        for reading in source.several
+        if readings and full and reading.whole and reading.arrivals_of is None
+    ]
     entries: dict[str, Entry] = {}
     for scale, reading in plan:
         scheme = baseline_of(source, reading, scale)
@@ -430,13 +300,15 @@ def calibrate(
     return calibration
 
 
-def _before(readings: Readings, file: Path) -> Calibration | None:
-    """The calibration in `file`, if it is of this version and has all workloads."""
+def _before(
+    readings: Readings, file: Path, lifetimes_by_name: Mapping[str, Lifetimes]
+) -> Calibration | None:
+    """The calibration in `file`, if it is of this version and has these lifetimes."""
     try:
         calibration = parsed(readings.paper.name, file.read_text(encoding="utf-8"))
     except (OSError, ConfigError):
         return None
-    return calibration if {*readings.paper.workloads} <= {*calibration.lifetimes} else None
+    return calibration if calibration.lifetimes == lifetimes_by_name else None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from ssdlab.errors import ConfigError, OutputError, WorkloadError
+from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results import outputs
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import run_into
 from ssdlab.running.on import runner_of
 from ssdlab.running.runner import PlannedRun, Runner
 from ssdlab_lab.reproduce.calibration import calibration_of
+from ssdlab_lab.reproduce.folders import JSON, FolderProperties, check_folder, folder_of
 from ssdlab_lab.reproduce.matrix import Cell, Results, Source
 from ssdlab_lab.reproduce.paper import (
     ENGINES,
@@ -30,10 +28,10 @@ from ssdlab_lab.reproduce.paper import (
 from ssdlab_lab.reproduce.papers import PAPERS, READINGS
 from ssdlab_lab.reproduce.readings import cells_by_reading, read
 from ssdlab_lab.reproduce.remapcom.choices import NAME as REMAPCOM
-from ssdlab_lab.reproduce.result import VERSION, JudgedClaim, Reproduction
+from ssdlab_lab.reproduce.result import JudgedClaim, Reproduction
 from ssdlab_lab.reproduce.scoring import Score, score
 
-JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
+PAGE, MARKDOWN, RESULTS = "report.html", "reproduction.md", "results.json"
 TRACES = Path("traces")
 """The default folder of recorded traces."""
 
@@ -86,7 +84,7 @@ def reproduce(
     recordings, omissions = fitting(recordings, selected.flash, scale)
     cells = selected.cells(scale, names, recordings)
     plan = cells_by_reading(READINGS[selected.name], scale, names) if readings else {}
-    digests = check_folder(folder, FolderProperties.of(selected.name, quick, recordings))
+    begun = check_folder(folder, FolderProperties.of(selected.name, quick, recordings))
     unique_cells = dict.fromkeys(
         [*cells, *(cell for reading_cells in plan.values() for cell in reading_cells)]
     )
@@ -95,10 +93,9 @@ def reproduce(
     notes += omissions
     main = Results(cells, reports)
     reproduction = replace(
-        _evaluated(selected, scale, names, main, folder),
+        _evaluated(selected, scale, names, main, folder, begun),
         readings=read(READINGS[selected.name], plan, reports, names, main) if plan else None,
         notes=notes,
-        traces=digests,
         failures=failures,
         interrupted=interrupted,
     )
@@ -113,21 +110,16 @@ def reproduce(
         reproduction.to_json(),
         page(reproduction),
         markdown(reproduction),
-        drawn(reproduction),
+        {RESULTS: reproduction.numbers(), **drawn(reproduction)},
     )
     return reproduction
 
 
-def folder_of(name: str, quick: bool, out: str | Path | None) -> Path:
-    """Where results go: `out`, or a folder in `runs`."""
-    return Path("runs") / (f"{name}-quick" if quick else name) if out is None else Path(out)
-
-
 def write_results(
-    folder: Path, as_json: str, page: str, markdown: str, pictures: Mapping[str, str] | None = None
+    folder: Path, as_json: str, page: str, markdown: str, others: Mapping[str, str] | None = None
 ) -> None:
-    """Write the results of a reproduction. Raises `OutputError`."""
-    files = {JSON: as_json, PAGE: page, MARKDOWN: markdown, **(pictures or {})}
+    """Write the results of a reproduction, with pictures and other files. Raises `OutputError`."""
+    files = {JSON: as_json, PAGE: page, MARKDOWN: markdown, **(others or {})}
     outputs.write_all(
         {folder / name: outputs.text(text) for name, text in files.items()}, force=True
     )
@@ -186,70 +178,6 @@ def recorded_traces(
     return {name: Recording.of(file) for name, file in available.items()}, notes
 
 
-@dataclass(frozen=True)
-class FolderProperties:
-    """The common properties of all results in the folder of a reproduction."""
-
-    paper: str
-    quick: bool
-    traces: Mapping[str, str]
-    """SHA-256 of recorded traces, by workload."""
-
-    @staticmethod
-    def of(paper: str, quick: bool, recordings: Mapping[str, Recording]) -> FolderProperties:
-        """Those of what is to be run now. Raises `WorkloadError`."""
-        try:
-            digests = {
-                name: sha256(recording.file.read_bytes()) for name, recording in recordings.items()
-            }
-        except OSError as error:
-            raise WorkloadError(f"{error.filename}: {error.strerror}") from error
-        return FolderProperties(
-            paper, quick, {name: digest.hexdigest() for name, digest in digests.items()}
-        )
-
-    def refused(self, stored: Mapping[str, Any]) -> str | None:
-        """Why results with the values `stored` cannot be resumed."""
-        if stored["version"] != VERSION:
-            return f"of version {stored['version']}, this is version {VERSION}"
-        if stored["paper"] != self.paper:
-            return f"of {stored['paper']}, not of {self.paper}"
-        if stored["quick"] != self.quick:
-            return f"{'written with' if stored['quick'] else 'written without'} --quick"
-        for name, digest in self.traces.items():
-            if stored["traces"].get(name, digest) != digest:
-                return f"the recorded trace of {name} was a different one"
-        return None
-
-
-def check_folder(folder: Path, current: FolderProperties) -> dict[str, str]:
-    """Create the folder, or refuse one whose results do not match.
-
-    Returns the SHA-256 of all recorded traces whose runs are or will be in it, by workload.
-    """
-    file, digests = folder / JSON, dict(current.traces)
-    if file.exists():
-        try:
-            values = json.loads(file.read_text(encoding="utf-8"))
-            reason = current.refused(values)
-            digests = digests if reason else {**values["traces"], **digests}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"{file}: not a reproduction; choose another --out"
-            raise OutputError(message) from error
-        if reason is not None:
-            raise OutputError(f"{file}: {reason}; choose another --out")
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(f"{folder}: contains other files; choose another --out")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not file.exists():
-            head = {"version": VERSION, **asdict(current), "completed": False}
-            outputs.write_all({file: outputs.text(json.dumps(head) + "\n")})
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be created: {error.strerror or error}") from error
-    return digests
-
-
 def run_cells(
     cells: Sequence[Cell], folder: Path, runner: Runner, progress: bool
 ) -> tuple[dict[Cell, Report], dict[str, str], bool]:
@@ -277,6 +205,7 @@ def _evaluated(
     names: Sequence[str],
     results: Results,
     folder: Path,
+    begun: FolderProperties,
 ) -> Reproduction:
     """The tables, figures and claims of the main runs."""
     tables = paper.tables(results, names)
@@ -295,6 +224,7 @@ def _evaluated(
         calibration=calibration_of(paper.name) if READINGS[paper.name].longest else None,
         fill=_fill(results, names, paper.proposed),
         folder=folder,
+        begun=begun,
     )
 
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from ssdlab.config.resolve import load_config
 from ssdlab.html.page import Section, document, figures, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.versions import described
 from ssdlab_lab.reproduce.matrix import Source
-from ssdlab_lab.reproduce.paper import Decisions, Paper
+from ssdlab_lab.reproduce.paper import Decisions, Paper, Scale
+from ssdlab_lab.reproduce.papers import READINGS
 from ssdlab_lab.reproduce.pictures import Picture, files_of, markdown_of, pictures
 from ssdlab_lab.reproduce.readings import PaperReadings
-from ssdlab_lab.reproduce.readings_page import markdown_table, readings_html, readings_markdown
+from ssdlab_lab.reproduce.readings_page import (
+    SUMMARY,
+    SUMMARY_HEADS,
+    markdown_table,
+    readings_html,
+    readings_markdown,
+    summary_lead,
+    summary_rows,
+)
 from ssdlab_lab.reproduce.result import Reproduction
 from ssdlab_lab.reproduce.score_page import (
     DETAILS,
@@ -29,6 +40,7 @@ from ssdlab_lab.reproduce.tables import Number, Row, Table, number
 DECISIONS = "Decisions and findings"
 PLOTS = "The tables as plots"
 APPENDIX = "Appendix"
+CONTRADICTIONS = "What contradicts itself in the paper"
 DECIDED = "Decided before the proposed scheme was run"
 DECIDED_HEADS = ("question", "decision", "basis", "reason")
 
@@ -40,9 +52,11 @@ def decided_lead(decided: Decisions) -> str:
         if any(decision.basis == "sibling paper" for decision in decided.decisions)
         else ""
     )
+    seen = f" Not blind: {decided.seen}" if decided.seen else ""
     return (
-        f"These stand since {decided.date}, before the first run of the proposed scheme. *text*:"
-        f" the paper says so;{sibling} *ours*: it is silent, and the reason is all there is."
+        f"These stand since {decided.date}, before the first run of the proposed scheme under them."
+        f"{seen} *text*: the paper says so;{sibling} *ours*: it is silent, and the reason is all"
+        " there is."
     )
 
 
@@ -72,6 +86,28 @@ def _decided_section(paper: Paper) -> list[Section]:
         for decision in paper.decided.decisions
     )
     return [Section("decided", DECIDED, f"<p>{lead}</p><ul>{items}</ul>")]
+
+
+def preset_text(paper: Paper) -> str:
+    """How the main runs differ from the presets named after the paper; empty if they do not."""
+    keys: dict[str, str] = {}
+    presets = []
+    for scheme in READINGS[paper.name].schemes(Scale(quick=False)):
+        plain = load_config(scheme.preset).values
+        changed = {
+            key: json.dumps(value)
+            for key, value in scheme.keys.items()
+            if load_config(scheme.preset, set={key: value}).values != plain
+        }
+        keys |= changed
+        presets += [f"`{scheme.preset}`"] if changed else []
+    if not keys:
+        return ""
+    listed = ", ".join(f"`{key} = {value}`" for key, value in keys.items())
+    return (
+        f"The main runs set {listed}, which their presets do not ({', '.join(presets)}): a preset"
+        " alone is another reading, with other gains."
+    )
 
 
 def lines_of(table: Table, sources: Sequence[Source]) -> Iterator[tuple[str, list[str]]]:
@@ -178,6 +214,7 @@ def page(reproduction: Reproduction) -> str:
     texts = [
         *reproduction.paper.notes.split("\n\n"),
         reproduction.paper.setting,
+        *filter(None, [preset_text(reproduction.paper)]),
         *reproduction.provenance(),
     ]
     paragraphs = "".join(f"<p>{prose(text)}</p>" for text in texts)
@@ -188,16 +225,14 @@ def page(reproduction: Reproduction) -> str:
         f"<figure>{picture.svg}<figcaption>{prose(picture.title)}</figcaption></figure>"
         for picture in _of_tables(drawings)
     )
-    score = (
-        warnings_box(reproduction.remarks())
-        + score_html(reproduction.scores, reproduction.by_seed)
-        + gains
-    )
+    score = warnings_box(reproduction.remarks()) + score_html(reproduction.scores) + gains
     sections = [
         Section("score", TITLE, score),
+        *_summary_section(reproduction),
+        *_contradictions_section(reproduction.paper),
         *_decided_section(reproduction.paper),
         *([Section("plots", PLOTS, f'<div class="figures">{plots}</div>')] if plots else []),
-        Section("detail", DETAILS, details_html(reproduction.scores)),
+        Section("detail", DETAILS, details_html(reproduction.scores, reproduction.by_seed)),
         Section("claims", "What the paper claims", _checklist(reproduction)),
         *(
             []
@@ -220,6 +255,39 @@ def page(reproduction: Reproduction) -> str:
     return document(f"{reproduction.paper.name}, reproduced", lead, sections)
 
 
+def _summary_markdown(reproduction: Reproduction) -> list[str]:
+    """The scores of the main runs and of the readings; none without readings."""
+    main, read = reproduction.scores.get("synthetic"), reproduction.readings
+    if read is None or main is None:
+        return []
+    rows = markdown_table(SUMMARY_HEADS, summary_rows(main, read))
+    return [f"## {SUMMARY}", "", summary_lead(read), "", *rows]
+
+
+def _summary_section(reproduction: Reproduction) -> list[Section]:
+    main, read = reproduction.scores.get("synthetic"), reproduction.readings
+    if read is None or main is None:
+        return []
+    rows = [
+        (title.replace("*", ""), [prose(cell) for cell in cells])
+        for title, cells in summary_rows(main, read)
+    ]
+    text = f"<p>{prose(summary_lead(read).replace('*', ''))}</p>"
+    return [Section("summary", SUMMARY, text + html_table(SUMMARY_HEADS, rows, SUMMARY))]
+
+
+def contradictions_markdown(paper: Paper) -> list[str]:
+    """What in the paper excludes one another; none if nothing is known."""
+    if not paper.contradictions:
+        return []
+    return [f"## {CONTRADICTIONS}", "", *(f"- {text}" for text in paper.contradictions), ""]
+
+
+def _contradictions_section(paper: Paper) -> list[Section]:
+    items = "".join(f"<li>{prose(text)}</li>" for text in paper.contradictions)
+    return [Section("contradictions", CONTRADICTIONS, f"<ul>{items}</ul>")] if items else []
+
+
 def markdown(reproduction: Reproduction) -> str:
     """The same as Markdown, with the pictures and without the figures over time."""
     sources, drawings = [*reproduction.scores], _drawn(reproduction)
@@ -231,8 +299,9 @@ def markdown(reproduction: Reproduction) -> str:
         f"{reproduction.paper.title}.",
         "",
         *score_markdown(reproduction.scores),
-        *seeds_markdown(reproduction.by_seed),
         *(line for picture in _of_gains(drawings) for line in markdown_of(picture)),
+        *_summary_markdown(reproduction),
+        *contradictions_markdown(reproduction.paper),
         f"## {DECISIONS}",
         "",
         *decisions_markdown(reproduction.paper),
@@ -243,9 +312,14 @@ def markdown(reproduction: Reproduction) -> str:
         f"# {APPENDIX}",
         "",
         *(text for paragraph in reproduction.provenance() for text in (paragraph, "")),
-        reproduction.paper.setting,
-        "",
+        *(
+            text
+            for paragraph in (reproduction.paper.setting, preset_text(reproduction.paper))
+            for text in (paragraph, "")
+            if paragraph
+        ),
         *(text for paragraph in reproduction.remarks() for text in (paragraph, "")),
+        *seeds_markdown(reproduction.by_seed),
         *details_markdown(reproduction.scores),
         "## Claims",
         "",

@@ -155,6 +155,8 @@ class Decisions:
     date: str
     """From which the decisions stand."""
     decisions: tuple[Decision, ...]
+    seen: str = ""
+    """What had been seen of results before, in a sentence; empty if nothing had."""
 
 
 ENGINES = {"MongoDB": "WiredTiger"}
@@ -223,6 +225,8 @@ class Paper:
     """Whether the device is empty at first: calibrated volumes are not written before the
     measurement.
     """
+    contradictions: tuple[str, ...] = ()
+    """Which of its numbers and sentences exclude one another."""
     decided: Decisions | None = None
     """What was decided before the proposed scheme was run, if it is separate from the notes."""
     trace_files: Callable[[str], tuple[str, ...]] = trace_names

@@ -266,7 +266,7 @@ def verdict(study: RaidBeyond) -> list[str]:
         results = {name: study.is_reached(order, name, line) for name in WORKLOADS}
         parts = [
             f"{words} on {_listed([name for name in results if results[name] is answer])}"
-            for words, answer in (("reached", True), ("missed", False), ("left open", None))
+            for words, answer in (("reached", True), ("missed", False), ("undecided", None))
             if answer in results.values()
         ]
         lines.append(f"{title}. At most {AIM:g} times is {', '.join(parts)}.")
@@ -383,8 +383,9 @@ ABOUT = (
     " load and workloads were chosen before both rules were run together, see"
     " `lab/ssdlab_lab/reproduce/raid_beyond.py`.",
     "The ratio is p99.9 of reads over that without collection: the geometric mean over seeds, with"
-    " its 95 % interval. The aim is reached if the upper end is within it, and left open if the"
-    " interval holds it. Other numbers are means over seeds, with intervals in `report.html`.",
+    " its 95 % interval. The aim is reached if the upper end is within it, and undecided if the"
+    f" interval contains {AIM:g}. Other numbers are means over seeds, with intervals in"
+    " `report.html`.",
 )
 AFTERWARDS = (
     "This order was not part of the first choice. In the order of the preset, reads with both"
@@ -438,4 +439,5 @@ def markdown(study: RaidBeyond) -> str:
         lines.append("")
     lines += ["## What is left", ""]
     lines += [text for paragraph in LEFT for text in (paragraph, "")]
+    lines.append(study.provenance("ssdlab reproduce raid-beyond"))
     return "\n".join(lines).rstrip() + "\n"

@@ -57,6 +57,10 @@ class Reading:
     """The reading on whose baseline the arrivals were calibrated; None: this one."""
     further: Callable[[Scale], Sequence[Scheme]] | None = None
     """Schemes of the main runs besides those compared, for claims that need them."""
+    whole: bool = False
+    """Whether it is run on the device of the main runs with their seeds, not on the small one."""
+    detail: bool = False
+    """Whether it is only in the appendix of the page."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,8 @@ class Readings:
     longest: Mapping[str, Number] = field(default_factory=dict)
     """Published longest write latencies, ms, of the scheme on which arrivals are calibrated; empty
     if the requests are not calibrated."""
+    seeds: Callable[[Scale], Sequence[int]] = lambda _: (1,)
+    """Seeds of the main runs, and of readings of the whole device."""
 
 
 def schemes_of(readings: Readings, reading: Reading, scale: Scale) -> list[Scheme]:
@@ -189,16 +195,19 @@ def cells_of(
             assert reading.live is None, "a volume of its own"
             base = readings.requests(name, scale)
         workload = read_so(base, reading)
-        cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
+        seeds = readings.seeds(scale) if reading.whole else (1,)
+        cells += [
+            Cell(workload, scheme, seed, reading.name) for scheme in schemes for seed in seeds
+        ]
     return cells
 
 
 def cells_by_reading(
     readings: Readings, main: Scale, names: Sequence[str]
 ) -> dict[str, list[Cell]]:
-    """The runs of all readings, by name: on the small device, whatever that of the main runs.
+    """The runs of all readings, by name: on the small device, unless they are of the whole one.
 
-    If it is the same one, the reading of the main runs is not run again.
+    If the main runs are on the small device, the reading of the main runs is not run again.
     """
     scale = Scale(quick=True)
     further = next((reading.further for reading in readings.several if reading.further), None)
@@ -206,7 +215,8 @@ def cells_by_reading(
     if main == scale:
         first = [replace(cell, reading="") for cell in first]
     variants = {
-        reading.name: cells_of(readings, reading, scale, names) for reading in readings.several
+        reading.name: cells_of(readings, reading, main if reading.whole else scale, names)
+        for reading in readings.several
     }
     return {AS_RUN: first, **variants}
 
@@ -230,6 +240,10 @@ class Outcome:
     """WAF of the proposed scheme; geometric mean."""
     verdicts: tuple[Verdict, ...]
     """The verdicts on the claims."""
+    whole: bool = False
+    """Whether it was run on the device of the main runs with their seeds."""
+    detail: bool = False
+    """Whether it is only in the appendix of the page."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +266,9 @@ class PaperReadings:
     """The divisor of the device and the requests of the paper."""
     tables: tuple[Table, ...] = ()
     calibrated: bool = False
-    """Arrivals are calibrated on the baseline of each reading."""
+    """Arrivals are calibrated on a baseline."""
+    own: tuple[str, ...] = ()
+    """The readings whose arrivals are calibrated on their own baseline."""
 
     def under(self, index: int, verdict: Verdict) -> list[str]:
         """Names of the readings under which a claim, by its index, has that verdict."""
@@ -327,7 +343,10 @@ def read(
             )
     tables = () if readings.tables is None else tuple(readings.tables(results, names))
     divisor, calibrated = Scale(quick=True).divisor, bool(readings.longest)
-    return PaperReadings(outcomes, tuple(claims), explained, divisor, tables, calibrated)
+    own = tuple(
+        reading.name for reading in readings.several if calibrated and reading.arrivals_of is None
+    )
+    return PaperReadings(outcomes, tuple(claims), explained, divisor, tables, calibrated, own)
 
 
 def _outcome(
@@ -339,6 +358,7 @@ def _outcome(
     claims: Sequence[Claim],
 ) -> Outcome:
     tables = readings.compared(results, names)
+    reading = next((one for one in readings.several if one.name == name), Reading(name))
     scheme, published = readings.paper.load
     mean_write, ratios = mean_ms("write"), []
     for workload in names:
@@ -352,7 +372,7 @@ def _outcome(
         name=name,
         runs=len(cells),
         made=sum(
-            results.get(cell.workload.name, SYNTHETIC, cell.scheme.name) is not None
+            results.get(cell.workload.name, SYNTHETIC, cell.scheme.name, cell.seed) is not None
             for cell in cells
         ),
         score=score(tables, SYNTHETIC, readings.paper.proposed),
@@ -361,4 +381,6 @@ def _outcome(
         baseline=geometric_mean(ratios),
         waf=geometric_mean([None if report is None else report.waf.total for report in reports]),
         verdicts=tuple(claim.judge(results, SYNTHETIC).verdict for claim in claims),
+        whole=reading.whole,
+        detail=reading.detail,
     )

@@ -8,6 +8,7 @@ from ssdlab.html.page import prose
 from ssdlab.html.page import table as html_table
 from ssdlab_lab.reproduce.calibration import AS_RUN
 from ssdlab_lab.reproduce.readings import ExplanationFinding, Outcome, PaperReadings
+from ssdlab_lab.reproduce.scoring import Score
 from ssdlab_lab.reproduce.tables import Number, number
 
 Rows = list[tuple[str, list[str]]]
@@ -27,6 +28,8 @@ HEADS = (
 )
 LONGEST_HEAD = "baselines' longest writes and reads, typical factor (not fitted)"
 """For calibrated readings: what distinguishes orders without the proposed scheme."""
+SUMMARY = "Main runs and other readings"
+SUMMARY_HEADS = ("reading", "direction", "near", "error", "rank correlation")
 CHANGED = "Claims whose verdict depends on the reading"
 CLAIM_HEADS = ("claim", AS_RUN, "holds under", "does not hold under")
 EFFECT = 1.05
@@ -36,8 +39,13 @@ NO_CAUSE = "No explanation of this has been tested."
 
 def _lead(read: PaperReadings) -> str:
     arrivals = (
-        "Every reading has arrivals of its own, calibrated on its own baseline, unless it is said"
-        " to keep those of the main runs."
+        f"Readings keep the arrivals of the main runs, except {_list(read.own)}, calibrated on"
+        " their own baseline, so where the baseline's mean write is far from the published one, the"
+        " load differs from the paper's."
+        if read.calibrated and read.own
+        else "All readings keep the arrivals of the main runs unless their name gives another load,"
+        " so where the baseline's mean write is far from the published one, the load differs from"
+        " the paper's."
         if read.calibrated
         else "All readings use the arrival rates of the main runs unless their name gives another"
         " load, so where the baseline's mean write is far from the published one, the load differs"
@@ -185,6 +193,39 @@ def markdown_table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]
     """Lines of a table, with an empty one after it."""
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     return [*lines, *(f"| {' | '.join([title, *cells])} |" for title, cells in rows), ""]
+
+
+def summary_rows(main: Score, read: PaperReadings) -> Rows:
+    """Score of the main runs, and of each reading of what the paper leaves open."""
+    scores = [("**main runs**", main)]
+    scores += [
+        (f"{AS_RUN} on the small device" if outcome.name == AS_RUN else outcome.name, outcome.score)
+        for outcome in read.outcomes
+        if not outcome.detail
+    ]
+    return [
+        (
+            name,
+            [
+                f"{score.ours.direction}/{score.ours.cells}",
+                f"{score.ours.near}/{score.ours.cells}",
+                number(score.ours.error),
+                "–" if score.correlation is None else f"{score.correlation:.2f}",
+            ],
+        )
+        for name, score in scores
+    ]
+
+
+def summary_lead(read: PaperReadings) -> str:
+    """Introduction to the table of `summary_rows`."""
+    whole = [outcome.name for outcome in read.outcomes if outcome.whole]
+    on_whole = f", or on the device of the main runs ({_list(whole)})" if whole else ""
+    return (
+        "On synthetic requests. Readings change one or more decisions of the main runs. They are"
+        f" run on 1/{read.divisor} of the device with one seed, as *{AS_RUN}* is{on_whole}. More of"
+        " each is in the appendix."
+    )
 
 
 def readings_markdown(read: PaperReadings) -> list[str]:

@@ -16,7 +16,7 @@ from ssdlab_lab.reproduce.matrix import Results, Source
 from ssdlab_lab.reproduce.page import DECISIONS, lines_of
 from ssdlab_lab.reproduce.paper import Paper, Scale
 from ssdlab_lab.reproduce.papers import PAPERS
-from ssdlab_lab.reproduce.readings_page import markdown_table
+from ssdlab_lab.reproduce.readings_page import SUMMARY, markdown_table
 from ssdlab_lab.reproduce.score_page import DETAILS, SEEDS, details_markdown, score_markdown
 from ssdlab_lab.reproduce.scoring import score
 from ssdlab_lab.reproduce.tables import Number, Row, Table
@@ -49,7 +49,7 @@ def rescored(paper: Paper, page: str) -> str:
     page = _between(
         page,
         f"\n{paper.title}.\n\n",
-        (f"### {SEEDS}\n", "![", f"## {DECISIONS}\n"),
+        (f"### {SEEDS}\n", "![", f"## {SUMMARY}\n", f"## {DECISIONS}\n"),
         score_markdown(scores),
     )
     if f"## {DETAILS}\n" not in page:  # written before there was an appendix

@@ -15,16 +15,12 @@ from ssdlab.versions import described
 from ssdlab_lab.reproduce.calibration import Calibration
 from ssdlab_lab.reproduce.calibration import command as command_of
 from ssdlab_lab.reproduce.claims import Claim, Finding
+from ssdlab_lab.reproduce.folders import FolderProperties
 from ssdlab_lab.reproduce.matrix import Source
 from ssdlab_lab.reproduce.paper import Paper
 from ssdlab_lab.reproduce.readings import PaperReadings
 from ssdlab_lab.reproduce.scoring import Count, Score
 from ssdlab_lab.reproduce.tables import Table
-
-VERSION = 4
-"""Version of reproduction.json and of the folder. 4: scores instead of
-counted improvements."""
-
 
 QUICK = (
     "Quick: a quarter of the device and of the requests, fewer trials, and sensitivity runs with"
@@ -89,6 +85,8 @@ class Reproduction:
     fill: Mapping[str, Mapping[Source, str]]
     """Host writes and live data of the device, by workload."""
     folder: Path
+    begun: FolderProperties
+    """The common properties of the runs in the folder."""
     by_seed: Sequence[Score] = ()
     """Scores of single seeds, on synthetic requests."""
     calibration: Calibration | None = None
@@ -97,8 +95,6 @@ class Reproduction:
     """The main comparison under other readings, if requested."""
     notes: Sequence[str] = ()
     """What is missing, and why."""
-    traces: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of the recorded traces whose runs are in the folder, by workload."""
     failures: Mapping[str, str] = field(default_factory=dict)
     interrupted: bool = False
 
@@ -115,6 +111,7 @@ class Reproduction:
         command = f"`ssdlab reproduce {self.paper.name}{quick}{readings}`"
         seeds = f"seeds 1 to {len(self.by_seed)}" if len(self.by_seed) > 1 else "seed 1"
         texts = [f"{command}, synthetic requests with {seeds}, ssdlab {described()}."]
+        texts.append(self.begun.stated())
         if self.calibration is not None:
             texts.append(
                 f"Requests as fixed on {self.calibration.date} (`{command_of(self.paper.name)}`),"
@@ -142,19 +139,22 @@ class Reproduction:
 
     def to_json(self) -> str:
         """The text of reproduction.json."""
-        values: dict[str, Any] = {
-            "version": VERSION,
-            "ssdlab": described(),
-            "paper": self.paper.name,
+        values = {**self._values(), "figures": [_curves(figure) for figure in self.figures]}
+        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+    def numbers(self) -> str:
+        """The text of results.json: the numbers of the page, without curves, by sorted keys."""
+        return json.dumps(self._values(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+    def _values(self) -> dict[str, Any]:
+        return {
+            **self.begun.to_dict(),
             "title": self.paper.title,
-            "quick": self.quick,
-            "traces": dict(self.traces),
             "completed": not self.interrupted and not self.failures,
             "by_seed": [asdict(score) for score in self.by_seed],
             "calibrated": None if self.calibration is None else self.calibration.date,
             "scores": {source: asdict(score) for source, score in self.scores.items()},
             "tables": [asdict(table) for table in self.tables],
-            "figures": [_curves(figure) for figure in self.figures],
             "claims": [
                 {
                     "text": judged.claim.text,
@@ -171,7 +171,6 @@ class Reproduction:
             "notes": list(self.notes),
             "failures": dict(self.failures),
         }
-        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def _curves(figure: Figure) -> dict[str, Any]:

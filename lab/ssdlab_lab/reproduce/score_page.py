@@ -9,7 +9,7 @@ from ssdlab.html.page import prose
 from ssdlab.html.page import table as html_table
 from ssdlab_lab.reproduce.matrix import Source
 from ssdlab_lab.reproduce.readings_page import markdown_table
-from ssdlab_lab.reproduce.scoring import BAND, Count, Order, Score
+from ssdlab_lab.reproduce.scoring import BAND, FACTOR, Count, Order, Score
 from ssdlab_lab.reproduce.tables import Number, half_width, mean_of, number
 
 TITLE = "Score"
@@ -106,6 +106,7 @@ def grids(scores: Mapping[Source, Score]) -> list[Grid]:
                 for source_and_score in scores_with_cells.items()
                 for row in _errors(*source_and_score)
             ],
+            detail=True,
         ),
     ]
     return [grid for grid in candidates if grid.rows]
@@ -199,40 +200,65 @@ def _html(tables: Sequence[Grid]) -> str:
     )
 
 
-def score_html(scores: Mapping[Source, Score], by_seed: Sequence[Score] = ()) -> str:
+def score_html(scores: Mapping[Source, Score]) -> str:
     """The section of the page."""
     shown = [grid for grid in grids(scores) if not grid.detail]
-    shown[1:1] = [seeds(by_seed)] if len(by_seed) > 1 else []
     texts = "".join(f"<p>{prose(text)}</p>" for text in verdicts(scores))
     return f"{texts}<p>{prose(LEAD.replace('*', ''))}</p>" + _html(shown)
 
 
-def details_html(scores: Mapping[Source, Score]) -> str:
+def details_html(scores: Mapping[Source, Score], by_seed: Sequence[Score] = ()) -> str:
     """The details, for the appendix."""
-    return _html([grid for grid in grids(scores) if grid.detail])
+    alone = [seeds(by_seed)] if len(by_seed) > 1 else []
+    return _html([*alone, *(grid for grid in grids(scores) if grid.detail)])
 
 
 def verdicts(scores: Mapping[Source, Score]) -> list[str]:
-    """Whether each source does better than predictions that need no simulator, in words."""
-    texts = []
-    for source, score in scores.items():
-        if not score.ours.cells:
-            continue
-        direction = max(simple.direction for simple in score.trivial.values())
-        near = max(simple.near or 0 for simple in score.trivial.values())
-        better = score.ours.direction > direction, (score.ours.near or 0) > near
-        comparisons = {
-            (True, True): "The simulator predicts both direction and size better.",
-            (True, False): "The simulator predicts the direction better, but not the size.",
-            (False, True): "The simulator predicts the size better, but not the direction.",
-            (False, False): "The simulator predicts neither better.",
-        }[better]
-        texts.append(
-            f"On {source} requests {score.ours.direction} of {score.ours.cells} gains have the"
-            f" published direction and {score.ours.near} are near; the best predictions without a"
-            f" simulator have {direction} and {near}. {comparisons}"
-        )
-    return texts
+    """Whether each source does better than predictions that need no simulator, in words.
+
+    It is said what the gains are worth if the baselines themselves are far from the published ones.
+    """
+    return [
+        " ".join([_compared(source, score), *_far(score)])
+        for source, score in scores.items()
+        if score.ours.cells
+    ]
+
+
+def _compared(source: Source, score: Score) -> str:
+    simple = [*score.trivial.values()]
+    direction = max(count.direction for count in simple)
+    near = max(count.near or 0 for count in simple)
+    error = min(count.error for count in simple if count.error is not None)
+    ours, own_error = score.ours, score.ours.error
+    assert own_error is not None, "there are gains"
+    better = {
+        "direction": ours.direction > direction,
+        "near gains": (ours.near or 0) > near,
+        "error": own_error < error,
+    }
+    names = [name for name, is_better in better.items() if is_better]
+    outcome = {0: "none of the three", len(better): "all three"}.get(
+        len(names), f"{' and '.join(names)}, not in the rest"
+    )
+    return (
+        f"On {source} requests {ours.direction} of {ours.cells} gains have the published direction,"
+        f" {ours.near} are near, and the typical error is a factor of {number(own_error)}; the best"
+        f" predictions without a simulator have {direction}, {near} and {number(error)}. The"
+        f" simulator is better in {outcome}."
+    )
+
+
+def _far(score: Score) -> list[str]:
+    """What is said if the mean latencies of the baselines are not those published."""
+    for errors in score.errors:
+        is_of_means = (errors.schemes, errors.kind) == ("baselines", "mean")
+        if is_of_means and errors.typical is not None and errors.typical > FACTOR:
+            return [
+                "The mean latencies of the baselines are off by a factor of"
+                f" {number(errors.typical)}, so agreement of the gains means little here."
+            ]
+    return []
 
 
 def _markdown(tables: Sequence[Grid]) -> list[str]:

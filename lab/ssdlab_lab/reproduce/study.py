@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from ssdlab.results.report import Report
 from ssdlab.running.on import runner_of
 from ssdlab.versions import described
-from ssdlab_lab.reproduce.command import FolderProperties, check_folder, folder_of, run_cells
+from ssdlab_lab.reproduce.command import run_cells
+from ssdlab_lab.reproduce.folders import FolderProperties, check_folder, folder_of
 from ssdlab_lab.reproduce.matrix import Cell
-from ssdlab_lab.reproduce.result import NO_INTERVALS, VERSION, first_remarks
+from ssdlab_lab.reproduce.result import NO_INTERVALS, first_remarks
 
 Key = TypeVar("Key")
 
@@ -30,11 +31,17 @@ class Study(Generic[Key]):
     failures: Mapping[str, str]
     interrupted: bool
     folder: Path
+    begun: FolderProperties
+    """The common properties of the runs in the folder."""
 
     name: ClassVar[str]
     """The name of its folder, also used in its results."""
     smaller: ClassVar[str]
     """What a quick study leaves out."""
+
+    def provenance(self, command: str) -> str:
+        """Command, version and registered choices, as the last line of the page."""
+        return f"`{command}`, ssdlab {described()}. {self.begun.stated()}"
 
     def remarks(self) -> list[str]:
         """What a reader should know before using the numbers."""
@@ -63,7 +70,7 @@ def made(
     write files that its runs read into the folder of the study.
     """
     folder = folder_of(kind.name, quick, out)
-    check_folder(folder, FolderProperties.of(kind.name, quick, {}))
+    begun = check_folder(folder, FolderProperties.of(kind.name, quick, {}))
     cells = plan(folder)
     with runner_of(on, jobs) as runner:
         selected = [cell for cell, key in cells.items() if is_asked(key)]
@@ -72,17 +79,13 @@ def made(
         if (report := cell.stored(folder)) is not None:
             reports[cell] = report
     by_key = {key: reports[cell] for cell, key in cells.items() if cell in reports}
-    return kind(by_key, quick, failures, interrupted, folder)
+    return kind(by_key, quick, failures, interrupted, folder, begun)
 
 
 def json_of(study: Study[Any], verdict: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
     """The text of reproduction.json."""
     values = {
-        "version": VERSION,
-        "paper": study.name,
-        "quick": study.quick,
-        "traces": {},
-        "ssdlab": described(),
+        **study.begun.to_dict(),
         "completed": not study.interrupted and not study.failures,
         "verdict": list(verdict),
         "failures": dict(study.failures),

@@ -26,6 +26,7 @@ from ssdlab_lab.reproduce.combined.choices import (
     SEEDS,
     WORKLOADS,
 )
+from ssdlab_lab.reproduce.folders import FolderProperties
 from ssdlab_lab.reproduce.result import first_remarks
 from ssdlab_lab.reproduce.scoring import Change, change
 
@@ -105,8 +106,8 @@ class CombinedOutcome:
     """By order, the chosen answers; an order without runs is missing."""
     quick: bool
     notes: Sequence[str]
-    traces: Mapping[str, str]
-    """SHA-256 of the recorded traces, by workload."""
+    begun: FolderProperties
+    """The common properties of the runs in the folder."""
     failures: Mapping[str, str]
     interrupted: bool
     folder: Path

@@ -56,13 +56,11 @@ from ssdlab_lab.reproduce.combined.outcome import (
     numbers_of,
 )
 from ssdlab_lab.reproduce.command import (
-    FolderProperties,
-    check_folder,
-    folder_of,
     recorded_traces,
     run_cells,
     write_results,
 )
+from ssdlab_lab.reproduce.folders import FolderProperties, check_folder, folder_of
 from ssdlab_lab.reproduce.matrix import Cell, Scheme, Workload
 from ssdlab_lab.reproduce.paper import QUICK, Recording, Scale, calibrated, fitting
 from ssdlab_lab.reproduce.paper import recorded as of_trace
@@ -243,8 +241,8 @@ def combined(
     recordings, notes = ({}, []) if quick else recorded_traces(RECORDED_NAMES, traces)
     half = Scale(quick=True, divide_by=RECORDED_DIVISOR)
     recordings, omissions = fitting(recordings, noc_copyback.FLASH, half)
-    digests = check_folder(folder, FolderProperties.of(NAME, quick, recordings))
-    initial = CombinedOutcome({}, {}, {}, quick, [*notes, *omissions], digests, {}, False, folder)
+    begun = check_folder(folder, FolderProperties.of(NAME, quick, recordings))
+    initial = CombinedOutcome({}, {}, {}, quick, [*notes, *omissions], begun, {}, False, folder)
     scale = Scale(quick=True, divide_by=QUICK_DIVISOR if quick else DIVISOR)
     with runner_of(on, jobs) as runner:
         study = Study(scale, folder, runner, progress, initial)

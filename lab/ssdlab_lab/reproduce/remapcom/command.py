@@ -8,12 +8,11 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ssdlab.errors import ConfigError
-from ssdlab.versions import described
-from ssdlab_lab.reproduce.command import FolderProperties, check_folder, folder_of, write_results
+from ssdlab_lab.reproduce.command import RESULTS, write_results
+from ssdlab_lab.reproduce.folders import FolderProperties, check_folder, folder_of
 from ssdlab_lab.reproduce.remapcom import choices, page
 from ssdlab_lab.reproduce.remapcom.outcome import Outcome
 from ssdlab_lab.reproduce.remapcom.runs import make, planned
-from ssdlab_lab.reproduce.result import VERSION
 
 
 def reproduce(
@@ -31,18 +30,20 @@ def reproduce(
     """
     names = _named(workloads, quick)
     folder = folder_of(f"reproduce-{choices.NAME}", quick, out)
-    check_folder(folder, FolderProperties.of(choices.NAME, quick, {}))
+    begun = check_folder(folder, FolderProperties.of(choices.NAME, quick, {}))
     results = make(planned(quick, names), folder, quick, jobs, progress)
-    outcome = Outcome(results.numbers, names, quick, results.failures, results.interrupted, folder)
-    write_results(folder, to_json(outcome), page.page(outcome), page.markdown(outcome))
+    outcome = Outcome(
+        results.numbers, names, quick, results.failures, results.interrupted, folder, begun
+    )
+    others = {RESULTS: to_json(outcome, indent=1, sort_keys=True)}
+    write_results(folder, to_json(outcome), page.page(outcome), page.markdown(outcome), others)
     return outcome
 
 
-def to_json(outcome: Outcome) -> str:
-    """The text of reproduction.json."""
-    head = {"version": VERSION, "paper": choices.NAME, "quick": outcome.quick, "traces": {}}
-    values = {**head, "ssdlab": described(), **outcome.to_dict()}
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+def to_json(outcome: Outcome, indent: int = 2, *, sort_keys: bool = False) -> str:
+    """The text of reproduction.json, or of results.json."""
+    values = {**outcome.begun.to_dict(), **outcome.to_dict()}
+    return json.dumps(values, indent=indent, ensure_ascii=False, sort_keys=sort_keys) + "\n"
 
 
 def _named(workloads: Sequence[str] | None, quick: bool) -> tuple[str, ...]:

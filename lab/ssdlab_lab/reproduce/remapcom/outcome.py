@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.results.intervals import Ratio, paired_ratio
+from ssdlab_lab.reproduce.folders import FolderProperties
 from ssdlab_lab.reproduce.remapcom import choices
 from ssdlab_lab.reproduce.remapcom.runs import Numbers, Run
 from ssdlab_lab.reproduce.scoring import Gain, centre
@@ -79,6 +81,7 @@ class Outcome:
     failures: Mapping[str, str]
     interrupted: bool
     folder: Path
+    begun: FolderProperties
 
     def values(
         self, run: tuple[str, int, str], measure: Of, variation: str = ""
@@ -114,25 +117,26 @@ class Outcome:
             [scheme_values[seed] for seed in seeds], [base_values[seed] for seed in seeds]
         )
 
-    def gains(self) -> list[Gain]:
-        """Published gains of operations per second over stock, with ours."""
-        return [*self._gains()]
+    def gains(self, reading: str = "") -> list[Gain]:
+        """Published gains of operations per second over stock, with ours, under a reading."""
+        return [*self._gains(reading)]
 
-    def _gains(self) -> Iterator[Gain]:
+    def _gains(self, reading: str) -> Iterator[Gain]:
+        sizes = choices.FITTING_SIZES if reading in choices.FITTING else choices.SIZES
         table = published()["ycsb_throughput_gain_percent"]
         for key, numbers in table.items():
             if key == "bde_full_mean":
                 continue
             workload, line = key.split("_")
-            for size, percent in zip(choices.SIZES, numbers, strict=True):
-                ours = self.ratio((workload, size, line), rate)
+            for size, percent in zip(sizes, numbers, strict=True):
+                ours = self.ratio((workload, size, line), rate, variation=reading)
                 if ours is not None and percent is not None:
                     workload_title = f"{workload.upper()}, {size:,} B"
                     yield Gain(f"{line} over stock", workload_title, 1 + percent / 100, ours.ratio)
         for workload, percent in table["bde_full_mean"].items():
-            ratios = [self.ratio((workload, size, FULL), rate) for size in choices.SIZES]
+            ratios = [self.ratio((workload, size, FULL), rate, variation=reading) for size in sizes]
             available = [ratio.ratio for ratio in ratios if ratio is not None]
-            mean = centre(available) if len(available) == len(choices.SIZES) else None
+            mean = centre(available) if len(available) == len(sizes) else None
             if mean is not None:
                 workload_title = f"{workload.upper()}, mean of sizes"
                 yield Gain(f"{FULL} over stock", workload_title, 1 + percent / 100, mean)
@@ -144,6 +148,27 @@ class Outcome:
             for level, percent in zip(LEVELS, table[key], strict=True):
                 run = ("load", choices.UDB_SIZE, line)
                 yield line, level, percent, self.mean(run, unchanged(level))
+
+    def limits(self) -> dict[str, tuple[float | None, ...]]:
+        """Shares of unchanged blocks on levels 1 to 4 under each limit of retention, percent."""
+        run = ("load", choices.LIMITED_SIZE, FULL)
+        names = ("pairs fit", *choices.LIMITS)
+        shares = {
+            name: tuple(self.mean(run, unchanged(level), name) for level in LEVELS)
+            for name in names
+        }
+        return {name: row for name, row in shares.items() if any(v is not None for v in row)}
+
+    def fitted_limit(self) -> str | None:
+        """The limit whose shares on levels 2 to 4 are nearest to the published ones."""
+        targets = published()["udb_ratio_percent"]["remapcom"][1:]
+
+        def distance(row: tuple[float | None, ...]) -> float:
+            pairs = [(a, b) for a, b in zip(row[1:], targets, strict=True) if a is not None]
+            return statistics.fmean(abs(a - b) for a, b in pairs) if pairs else math.inf
+
+        distances = {name: distance(row) for name, row in self.limits().items()}
+        return min(distances, key=distances.__getitem__) if distances else None
 
     def aims(self) -> list[tuple[str, str]]:
         """The targets, and whether they were reached."""
@@ -186,8 +211,8 @@ class Outcome:
             notes.append("It was interrupted: runs are missing.")
         if self.quick:
             notes.append(
-                f"Quick: drive, store and operations divided by {choices.QUICK}, one seed and"
-                " no variations."
+                f"Quick: store and operations divided by {choices.QUICK}, a smaller drive, one seed"
+                " and no variations."
             )
         return notes
 

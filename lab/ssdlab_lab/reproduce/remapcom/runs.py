@@ -41,7 +41,8 @@ class Run:
 
     def settings(self, quick: bool) -> tuple[dict[str, object], dict[str, object]]:
         """Host settings, and keys of the drive."""
-        host, drive = choices.VARIATIONS.get(self.variation, ({}, {}))
+        others = {**choices.FITTING, **choices.LIMITS}
+        host, drive = choices.VARIATIONS.get(self.variation, (others.get(self.variation, {}), {}))
         if choices.LINES[self.line] == "off":
             host = {name: value for name, value in host.items() if name != "store.pages_per_block"}
         base = choices.host(self.workload, self.value_bytes, quick)
@@ -73,7 +74,23 @@ def planned(quick: bool, workloads: Sequence[str]) -> list[Run]:
         for line in choices.LINES
     ]
     read = [name for name in choices.READ_WORKLOADS if name in workloads and not quick]
-    return main + (list(_varied(quick)) if "load" in workloads else []) + list(_read(read))
+    varied = [*_varied(quick)] if "load" in workloads else []
+    return [*main, *varied, *_read(read), *([] if quick else _fitting(workloads))]
+
+
+def _fitting(workloads: Sequence[str]) -> Iterator[Run]:
+    """Pairs that fit their pages: the lines of published gains, and the limits of retention."""
+    seed = choices.SEEDS[0]
+    for name in choices.FITTING:
+        for workload in workloads:
+            for size in choices.FITTING_SIZES:
+                for line in ("stock", "base", "full"):
+                    # Base has published gains of two workloads.
+                    if line != "base" or workload in ("load", "c"):
+                        yield Run(workload, size, line, seed, name)
+    if "load" in workloads:
+        for name in choices.LIMITS:
+            yield Run("load", choices.LIMITED_SIZE, "full", seed, name)
 
 
 def _read(workloads: Sequence[str]) -> Iterator[Run]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ssdlab.results.intervals import Estimate, estimate
+from ssdlab.results.intervals import Estimate, estimate, paired_ratio
 from ssdlab_lab.reproduce.separations.choices import (
     QUICK,
     REAL,
@@ -35,17 +35,32 @@ class Separations(Study[tuple[Place, int]]):
         """Write amplification over seeds."""
         return self._wafs.get(place)
 
-    def _waf(self, place: Place) -> Estimate | None:
+    def _values(self, place: Place) -> list[float]:
         reports = (self.reports.get((place, seed)) for seed in seeds(self.quick))
         values = [report.waf.total for report in reports if report is not None]
-        available = [value for value in values if value is not None]
-        return estimate(available) if len(available) > 1 else None
+        return [value for value in values if value is not None]
+
+    def _waf(self, place: Place) -> Estimate | None:
+        values = self._values(place)
+        return estimate(values) if len(values) > 1 else None
 
     def ends(self, place: Place) -> tuple[float, float] | None:
-        """Its interval."""
+        """The 95 % interval of its mean: Student's, unless that reaches below 1.
+
+        Write amplification is at least 1. Then the interval is that of the logarithm of what
+        exceeds 1; if nothing does in some seed, Student's interval without what is below 1.
+        """
         waf = self.waf(place)
-        width = 0.0 if waf is None or waf.ci95 is None else waf.ci95
-        return None if waf is None else (waf.mean - width, waf.mean + width)
+        if waf is None:
+            return None
+        width = waf.ci95 or 0.0
+        if waf.mean - width >= 1 or not width:
+            return waf.mean - width, waf.mean + width
+        excess = [value - 1 for value in self._values(place)]
+        ratio = paired_ratio(excess, [1.0] * len(excess))
+        if ratio is None or ratio.low is None or ratio.high is None:
+            return 1.0, waf.mean + width
+        return 1 + ratio.low, 1 + ratio.high
 
     def best(self, workload: str, victims: str, spare: float) -> str | None:
         """The line that wins, if any."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
-from ssdlab.results.intervals import Estimate
 from ssdlab.versions import described
 from ssdlab_lab.reproduce.pictures import files_of, markdown_of
 from ssdlab_lab.reproduce.separations.choices import (
@@ -70,16 +69,21 @@ def verdict(study: Separations) -> list[str]:
     return texts
 
 
-def _number(estimate: Estimate | None, digits: int = 3) -> str:
-    if estimate is None:
+def _number(study: Separations, place: Place) -> str:
+    """A write amplification with its interval: its half width, or its ends if it is skewed."""
+    estimate, ends = study.waf(place), study.ends(place)
+    if estimate is None or ends is None:
         return "–"
-    width = "" if estimate.ci95 is None else f" ± {estimate.ci95:.{digits}f}"
-    return f"{estimate.mean:.{digits}f}{width}"
+    if estimate.ci95 is None:
+        return f"{estimate.mean:.3f}"
+    if estimate.mean - estimate.ci95 >= 1:
+        return f"{estimate.mean:.3f} ± {estimate.ci95:.3f}"
+    return f"{estimate.mean:.3f} ({ends[0]:.3f} to {ends[1]:.3f})"
 
 
 def _rows(study: Separations, victims: str, spare: float, names: Sequence[str]) -> Rows:
     def found(line: str) -> list[str]:
-        return [_number(study.waf(Place(name, victims, spare, line))) for name in names]
+        return [_number(study, Place(name, victims, spare, line)) for name in names]
 
     rows = [(line, found(line)) for line in lines(study.quick)]
     if names[0] in WORKLOADS:
@@ -121,11 +125,16 @@ CELL_HEADS = ["line", "simulator", "published", "here", "off", "here, as is"]
 def _cells(study: Separations) -> Rows:
     rows = []
     for place, published in CELLS.items():
-        estimate, reference = study.waf(place), study.waf(place._replace(device=""))
+        estimate, reference = study.waf(place), place._replace(device="")
         deviation = (
             "–" if estimate is None else f"{100 * (estimate.mean / published.waf - 1):+.2f} %"
         )
-        numbers = [f"{published.waf:.3f}", _number(estimate), deviation, _number(reference)]
+        numbers = [
+            f"{published.waf:.3f}",
+            _number(study, place),
+            deviation,
+            _number(study, reference),
+        ]
         victims = "" if place.victims == VICTIMS[0] else f", {place.victims}"
         if place.spare not in (USUAL, FILLED):
             victims += f", {100 * place.spare:.3g} %"
@@ -143,8 +152,9 @@ ABOUT = (
     f" {BLOCKS:,} blocks of {PAGES} pages, one of them kept erased; the host sees 1 / (1 + OP) of"
     f" the pages, writes them once in order, then single pages of the workload, {BEFORE} times the"
     f" user pages before the measurement and {MEASURED} times in it. Means over"
-    f" {len(SEEDS)} seeds with 95 % intervals; bold if the interval is below those of all other"
-    f" lines except `{FUTURE}`.",
+    f" {len(SEEDS)} seeds with 95 % intervals: Student's, or, where that reaches below 1, which is"
+    " impossible, that of the logarithm of what exceeds 1. Bold if the interval is below those of"
+    f" all other lines except `{FUTURE}`.",
     f"`{FUTURE}` knows when each page will be overwritten, with as many classes as the others;"
     f" `{BOUND}` is the mark for all. Close to the end of a run it knows no later write of a page."
     " The last row of each table is a closed form, not a simulation: a separate pool for each rate"
@@ -277,5 +287,5 @@ def markdown(study: Separations) -> str:
     text += ["## Beside public simulators", ""]
     text += [line for paragraph in _cells_said() for line in (paragraph, "")]
     text += table_of(CELL_HEADS, _cells(study))
-    text.append(f"`ssdlab reproduce separations`, ssdlab {described()}.")
+    text.append(study.provenance("ssdlab reproduce separations"))
     return "\n".join(text).rstrip() + "\n"

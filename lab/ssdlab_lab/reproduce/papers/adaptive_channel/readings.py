@@ -1,6 +1,7 @@
 """Other readings of the adaptive-channel paper.
 
-Every reading is calibrated on its own Conv_0_AllCh.
+All keep the requests of the main runs, except that with long phases, which is calibrated on its
+own Conv_0_AllCh.
 
 The explanations were written before the proposed scheme was run under the decisions of
 the paper's `decisions`; each names what would have refuted it.
@@ -28,7 +29,14 @@ from ssdlab_lab.reproduce.papers.adaptive_channel.paper import (
     schemes,
     varied,
 )
-from ssdlab_lab.reproduce.readings import SYNTHETIC, Evidence, Explanation, Reading, Readings
+from ssdlab_lab.reproduce.readings import (
+    AS_RUN,
+    SYNTHETIC,
+    Evidence,
+    Explanation,
+    Reading,
+    Readings,
+)
 from ssdlab_lab.reproduce.tables import Number
 
 OPEN: dict[str, object] = {"gc.blocking": {"scope": "none", "granularity": "step"}}
@@ -41,7 +49,9 @@ def _turns(**weights: int) -> dict[str, object]:
     return {**OPEN, "sched.order": {"policy": "round-robin", **weights}}
 
 
-ROUND_ROBIN, PHASED = "round robin", "long phases"
+DOWN, ROUND_ROBIN, PHASED = "G(t) rounded down", "round robin", "long phases"
+OTHER_GMAX = (GMAX[0], GMAX[2])
+"""Values of Gmax besides that of the main runs."""
 PHASES = 4
 """Surges of a run: each writes a few tenths of the flash, so that used space can rise within it."""
 
@@ -50,12 +60,24 @@ def _gmax_only(scale: Scale) -> list[Scheme]:
     return [scheme for scheme in varied(scale) if scheme.name.startswith("Gmax")]
 
 
+def _kept(name: str, keys: dict[str, object]) -> Reading:
+    """Other keys with the requests of the main runs."""
+    return Reading(name, keys, arrivals_of=AS_RUN)
+
+
+FLOOR: dict[str, object] = {"gc.concurrency.rounding": "floor"}
 SEVERAL = (
-    Reading(ROUND_ROBIN, _turns()),
-    Reading("writes first", _turns(host_writes=RUN)),
-    Reading("reads last", _turns(host_writes=RUN, gc_reads=RUN, gc_writes=RUN)),
+    Reading(
+        DOWN,
+        of=dict.fromkeys((PROPOSED, *(f"Gmax {gmax}" for gmax in OTHER_GMAX)), FLOOR),
+        further=_gmax_only,
+        arrivals_of=AS_RUN,
+    ),
     Reading(PHASED, phases=PHASES, further=_gmax_only),
-    Reading("one victim at a time for all", {"gc.amount": "until-satisfied"}),
+    _kept(ROUND_ROBIN, _turns()),
+    _kept("writes first", _turns(host_writes=RUN)),
+    _kept("reads last", _turns(host_writes=RUN, gc_reads=RUN, gc_writes=RUN)),
+    _kept("one victim at a time for all", {"gc.amount": "until-satisfied"}),
 )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce.claims import Finding, found, improved, listed
 from ssdlab_lab.reproduce.matrix import Results, Scheme
-from ssdlab_lab.reproduce.paper import REQUESTS_SEED, Scale
+from ssdlab_lab.reproduce.paper import REQUESTS_SEED, SPARE, Scale
 from ssdlab_lab.reproduce.papers.deferred_gc_raid.measures import MEASURES, part
 from ssdlab_lab.reproduce.papers.deferred_gc_raid.paper import (
     DGC,
+    FLASH,
     GROUPS,
     KINDS,
     PAPER,
@@ -70,6 +72,22 @@ def _redirects(foreign: float = 0.05, planned: bool = True) -> Mapping[str, obje
     return {"raid.redirect": {"policy": "deferred-gc", "foreign": foreign, "planned": planned}}
 
 
+SPARE_25: Mapping[str, object] = {"device.over_provisioning": 0.3334}
+ANY: Mapping[str, object] = {"gc.trigger.by": "any"}
+UNPLANNED_KEYS = {DGC: _redirects(planned=False)}
+"""C_w without the programs that the reads of an update will still cause; figure 5 counts them."""
+MORE, READS_TOO = "25 % of the flash to spare", "a read triggers too"
+UNPLANNED = "C_w counts queued programs alone"
+EQUAL = "equal user capacity for all groups"
+
+
+def _equal_capacity(scale: Scale) -> Mapping[str, object]:
+    """The capacity that groups of four leave to the host, for all groups."""
+    raw = FLASH.raw_bytes / scale.divisor
+    pages = int(raw * (1 - SPARE) * (GROUPS[0] - 1) / GROUPS[0]) // FLASH.page_bytes
+    return {"device.user_capacity": f"{pages * FLASH.page_bytes} B"}
+
+
 def _other_groups(scale: Scale) -> Sequence[Scheme]:
     """The proposed scheme with the smallest and the largest groups."""
     ends = (GROUPS[0], GROUPS[-1])
@@ -109,29 +127,34 @@ PATTERNS: tuple[tuple[str, str, Reading], ...] = (
 
 SEVERAL = (
     # What the paper leaves open.
-    Reading("25 % of the flash to spare", {"device.over_provisioning": 0.3334}),
+    Reading(MORE, SPARE_25),
+    Reading(f"{MORE}, {UNPLANNED}", SPARE_25, of=UNPLANNED_KEYS),
+    Reading(f"{MORE}, {READS_TOO}", {**SPARE_25, **ANY}),
+    Reading(f"{MORE}, {READS_TOO}, {UNPLANNED}", {**SPARE_25, **ANY}, of=UNPLANNED_KEYS),
+    Reading(READS_TOO, ANY),
+    Reading(f"{READS_TOO}, {UNPLANNED}", ANY, of=UNPLANNED_KEYS),
+    Reading(UNPLANNED, of=UNPLANNED_KEYS),
     Reading("20 % of the flash to spare", {"device.over_provisioning": 0.25}),
-    Reading(FREE_READS, {"timing.read": "1 ns"}, further=_other_groups),
-    Reading("reads do not collect", {"gc.trigger.by": "write"}),
-    Reading("2.5 % threshold", device=_threshold(0.025)),
-    Reading("10 % threshold", device=_threshold(0.10)),
-    Reading("overwritten once first", requests={"precondition.overwrite": 1.0}),
+    Reading(EQUAL, device=_equal_capacity, further=_other_groups),
+    Reading(FREE_READS, {"timing.read": "1 ns"}, further=_other_groups, detail=True),
+    Reading("2.5 % threshold", device=_threshold(0.025), detail=True),
+    Reading("10 % threshold", device=_threshold(0.10), detail=True),
+    Reading("overwritten once first", requests={"precondition.overwrite": 1.0}, detail=True),
     Reading("102.4 us of transfer a page", {"timing.transfer": "102400 ns"}),
-    Reading("no read buffer", {"raid.read_buffer_pages": 0}),
-    Reading("read buffer of 4,096 pages", {"raid.read_buffer_pages": 4096}),
-    Reading("C_w counts queued programs alone", of={DGC: _redirects(planned=False)}),
-    Reading("AT of the next update only", of={DGC: {"raid.queue": 1}}),
-    Reading("AT of all updates", of={DGC: {"raid.queue": 1 << 20}}),
-    Reading("1 % of a chip from elsewhere", of={DGC: _redirects(foreign=0.01)}),
-    Reading("9 % of a chip from elsewhere", of={DGC: _redirects(foreign=0.09)}),
-    Reading("one block per trigger", {"gc.amount": "one"}),
-    Reading(NEVER, {"device.over_provisioning": 2.3}),
+    Reading("no read buffer", {"raid.read_buffer_pages": 0}, detail=True),
+    Reading("read buffer of 4,096 pages", {"raid.read_buffer_pages": 4096}, detail=True),
+    Reading("AT of the next update only", of={DGC: {"raid.queue": 1}}, detail=True),
+    Reading("AT of all updates", of={DGC: {"raid.queue": 1 << 20}}, detail=True),
+    Reading("1 % of a chip from elsewhere", of={DGC: _redirects(foreign=0.01)}, detail=True),
+    Reading("9 % of a chip from elsewhere", of={DGC: _redirects(foreign=0.09)}, detail=True),
+    Reading("one block per trigger", {"gc.amount": "one"}, detail=True),
+    Reading(NEVER, {"device.over_provisioning": 2.3}, detail=True),
     # Parts of the scheme alone.
     Reading("redirection alone", of={DGC: {"gc.trigger.idle": False}}),
     Reading("idle collection alone", of={DGC: {"raid.redirect": "none"}}),
-    *(reading for _, _, reading in PATTERNS),
+    *(replace(reading, detail=True) for _, _, reading in PATTERNS),
     *(
-        Reading(name, requests={"workload.seed": seed})
+        Reading(name, requests={"workload.seed": seed}, detail=True)
         for seed, name in enumerate(OTHER_REQUESTS, REQUESTS_SEED + 1)
     ),
 )

@@ -119,14 +119,17 @@ def requested(name: str, scale: Scale) -> Workload:
     return calibrated(name, PAPER, scale, *entry)
 
 
+def seeds(scale: Scale) -> range:
+    """Seeds of the main runs."""
+    return range(1, (2 if scale.quick else SEEDS) + 1)
+
+
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
     cells = []
     for name in names:
         workload = requested(name, scale)
         cells += [
-            Cell(workload, scheme, seed)
-            for scheme in schemes(scale)
-            for seed in range(1, (2 if scale.quick else SEEDS) + 1)
+            Cell(workload, scheme, seed) for scheme in schemes(scale) for seed in seeds(scale)
         ]
         if name in VARIED:
             for note, keys in variations(scale).items():
@@ -517,28 +520,25 @@ def _claims(names: Sequence[str]) -> list[Claim]:
 
 
 NOTES = """\
-Found: with all of this fixed beforehand, synthetic requests show no skill. Gains of the right size
-come out where surges are long (Cassandra), but mean writes of RocksDB gain 20 %, where the paper
-has nothing, and those of Dbench and MySQL no more than the seeds differ: for
-these, for channels and for pages the claimed differences are within the noise. The trial that had
-suggested round
-robin (one live share of 40 %, an eighth of the device, one seed) had 18 of 18 directions; that is
-not confirmed, and which of the three differences matters was not tested.
-
-Two readings come a little nearer than the main one: 60 % live, and *device empty at first*, which
-was added after these results. They are suggestions for a run to come. All three explanations that
-were written before the run failed their tests (below).
-
-Surges were to give the longest writes of the baseline, and do not: 21 ms for a published 3.6
-(MongoDB), 15 for 3.8 (SQLite), 421 for 1,055 (Cassandra).
-
 Table 6: here seeds draw requests and page errors anew; in the paper trials differ in page errors
 alone. Deviations here are therefore those of other requests with the same statistics.
 
-Recorded traces keep their own arrival times: mean latencies are 150 times the published ones, and
-of their nine near gains five are of no published change. They are run with one seed: nothing in
-them is drawn.
+Recorded traces keep their own arrival times, and are run with one seed: nothing in them is drawn.
+
+An earlier evaluation had other lifetimes, fitted to the statistics of this paper alone. With them
+60 % of the flash were live under RocksDB, so that its baseline copied third most, where figure 8
+has it last. It had 12 of 18 directions, 6 near, and a rank correlation of 0.14. Before that, a
+trial in an eighth of the device with one seed and 40 % live had all directions.
 """
+
+CONTRADICTIONS = (
+    "Table 5 and tables 1 and 2: the longest read of Cassandra falls by 50 %. In a backlog a read"
+    " waits for one task of each other queue, and such a round is at most 21 % shorter on the"
+    " selective path (763 + 938 + 963 us instead of 763 + 938 + 751 + 926 us).",
+    "Table 4 and figure 8: RocksDB copies least, and gains 0.4 % of its mean write, but its mean"
+    " write is longer (1.47 ms) than that of SQLite (1.15 ms), which copies much. Surges would"
+    " explain it; the paper shows none.",
+)
 
 SETTING = (
     "The volume of each workload has the live share of its calibration and is written before the"
@@ -563,6 +563,7 @@ PAPER = Paper(
     tables=_tables,
     figures=_figures,
     claims=_claims,
+    contradictions=CONTRADICTIONS,
     decided=DECIDED,
     setting=SETTING,
 )
