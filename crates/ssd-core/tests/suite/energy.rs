@@ -1,7 +1,7 @@
 //! Energy: array and bus times of single operations by hand, and of whole runs by the operation log.
 
-use crate::rig::any_config::any_config;
-use crate::rig::any_config::{RandomConfig, Spare};
+use crate::cases::cases;
+use crate::rig::any_config::{RandomConfig, Spare, any_config};
 use crate::rig::{alone, closed, device, free_blocks, operations_of, whole, with_pages};
 use proptest::prelude::*;
 use ssd_core::config::{
@@ -133,7 +133,7 @@ fn run(c: &Config, seed: u64) -> Option<(WorkTimes, WorkTimes)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(cases(150, 191))]
 
     #[test]
     fn the_work_of_a_run_is_that_of_its_operations(

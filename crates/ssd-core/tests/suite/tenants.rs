@@ -1,5 +1,6 @@
 //! Programs by volume and stream: against the logs of storms, and sums with everything else.
 
+use crate::cases::cases;
 use crate::rig::any_config::{RandomConfig, Spare, any_config};
 use crate::rig::{alone, device, finish, free_blocks, operations_of, whole, with_pages};
 use proptest::prelude::*;
@@ -98,7 +99,7 @@ fn storm(c: &Config, seed: u64) -> Option<Ssd> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(120))]
+    #![proptest_config(cases(120, 192))]
 
     #[test]
     fn programs_count_for_who_has_written_the_page_last(
