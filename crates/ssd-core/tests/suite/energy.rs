@@ -5,7 +5,8 @@ use crate::rig::any_config::{RandomConfig, Spare, any_config};
 use crate::rig::{alone, closed, device, free_blocks, operations_of, whole, with_pages};
 use proptest::prelude::*;
 use ssd_core::config::{
-    self, Config, GcPath, Input, Kernel, PoolScope, PowerCut, TimingModel, to_toml,
+    self, Config, Frontiers, GcPath, Input, Kernel, PoolScope, PowerCut, SlcMode, TimingModel,
+    to_toml,
 };
 use ssd_core::ftl::Ftl;
 use ssd_core::host::request::{Op, Request};
@@ -143,10 +144,25 @@ proptest! {
         if c.timing.model == TimingModel::Serial && c.gc.path == GcPath::Copyback {
             c.gc.path = GcPath::Controller;
         }
+        // The log does not tell pages of SLC blocks: `pages_of_slc_blocks_take_their_own_times`.
+        c.slc = Config::default().slc;
         if let Some((counted, expected)) = run(&c, seed) {
             prop_assert_eq!(counted, expected);
         }
     }
+}
+
+#[test]
+fn pages_of_slc_blocks_take_their_own_times() {
+    let mut c = measured();
+    (c.device.bits, c.device.word_line) = (3, 3);
+    (c.slc.mode, c.slc.read_ns, c.slc.program_ns) = (SlcMode::Dynamic, R / 3, P / 3);
+    c.alloc.frontiers = Frontiers::HostGc;
+    let mut ssd = with_pages(&c, 0);
+    alone(&mut ssd, whole(Op::Write, 3, 1));
+    assert_eq!(ssd.measured().work, work(0, P / 3, 0, X));
+    alone(&mut ssd, whole(Op::Read, 3, 1));
+    assert_eq!(ssd.measured().work, work(R / 3, P / 3, 0, 2 * X));
 }
 
 #[test]

@@ -341,11 +341,11 @@ fn types_that_do_not_fit_are_refused_with_what_is_expected() {
         (vec![tlc, types], "timing.read_types: timing.read_types has 2 times; expected 3"),
         (
             vec![("device.bits", "3")],
-            "device.bits: has no effect here: it needs timing.read_types or timing.program_types",
+            "device.bits: has no effect here: it needs timing.read_types, timing.program_types or an slc.mode",
         ),
         (
             vec![("device.word_line", "4")],
-            "device.word_line: has no effect here: it needs timing.read_types or timing.program_types",
+            "device.word_line: has no effect here: it needs timing.read_types, timing.program_types or an slc.mode",
         ),
         (vec![("device.bits", "5")], "device.bits"),
         (

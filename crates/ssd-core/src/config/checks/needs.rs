@@ -33,9 +33,12 @@ pub const fn need<C>(
 pub(crate) const NEEDS: &[Need<Config>] = &[
     need(
         &["device.bits", "device.word_line"],
-        &["timing.read_types", "timing.program_types", "timing.read", "timing.program"],
-        |c| !c.timing.read_types_ns.is_empty() || !c.timing.program_types_ns.is_empty(),
-        "timing.read_types or timing.program_types",
+        &["timing.read_types", "timing.program_types", "timing.read", "timing.program", "slc.mode"],
+        |c| {
+            let t = &c.timing;
+            !(t.read_types_ns.is_empty() && t.program_types_ns.is_empty() && c.slc.is_off())
+        },
+        "timing.read_types, timing.program_types or an slc.mode",
     ),
     need(
         &["timing.suspend_time", "timing.resume_time", "timing.suspend_limit"],
