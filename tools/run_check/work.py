@@ -13,7 +13,7 @@ from .requests import Requests
 
 Group: TypeAlias = tuple[str, int]
 """`by_volume` or `by_stream`, and a number."""
-COPIES = ("gc", "wear")
+COPIES = ("gc", "wear", "fold")
 KINDS = {"read": "read", "program": "program", "erase": "erase", "bus": "bus"}
 
 

@@ -6,8 +6,8 @@
 use crate::disk::Disk;
 use crate::life::{Life, WearState, worn};
 use crate::log::{Log, pages_of};
-use crate::slots::{NONE, Slots};
-use crate::table::SlotTable;
+use crate::slots::Slots;
+use crate::table::{NONE, SlotTable};
 use crate::versions::{Survivors, Versions};
 use crate::view::{Channel, SlowRequest, SlowestRequests, Space, channels};
 use ssd_core::ftl::map::Entry;
@@ -399,10 +399,6 @@ impl Engine {
         Ok(Numbers { first, count })
     }
 
-    fn sweep_if_due(&mut self) -> Result<(), Refusal> {
-        if self.versions.is_sweep_due() { Ok(self.sweep()?) } else { Ok(()) }
-    }
-
     /// Log a request whose data are in `slots`, and submit it to the machine. Returns its number.
     fn submit(&mut self, at: u64, request: &Request, slots: Vec<u32>) -> Result<u64, Refusal> {
         let at = at.max(self.last + 1).max(self.ssd.now().0 + 1);
@@ -451,8 +447,7 @@ impl Engine {
                 let end = (request.sector + u64::from(request.sectors)) / per_page;
                 let (until, pages) = (self.sequence + 1, first..end as u32);
                 let replace = |lpn| self.versions.replace(lpn, NONE, until, Some(id));
-                let freed: Vec<u32> = pages.filter_map(replace).collect();
-                freed.into_iter().for_each(|slot| self.slots.free(slot));
+                pages.filter_map(replace).for_each(|slot| self.slots.free(slot));
             }
             _ => {}
         }

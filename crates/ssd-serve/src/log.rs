@@ -4,7 +4,7 @@
 //! each. A kill can truncate the last record. No reply depended on it.
 
 use crate::disk::Disk;
-use crate::slots::NONE;
+use crate::table::NONE;
 use rustix::fs::{FallocateFlags, fallocate};
 use ssd_core::host::request::{Op, Request};
 use std::fs::{File, OpenOptions};

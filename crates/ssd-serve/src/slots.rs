@@ -1,16 +1,13 @@
 //! The data of pages: a sparse file of slots, one page each.
 
 use crate::disk::{Disk, Range};
-use crate::table::SlotTable;
+use crate::table::{NONE, SlotTable};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Instead of a slot: the page reads as zeros.
-pub const NONE: u32 = u32::MAX;
 
 /// If fewer slots are ready, this many more are prepared.
 const STOCK: usize = 256;

@@ -1,7 +1,9 @@
 //! The map from each page to the slot of its newest data.
 
-use crate::slots::NONE;
 use std::io::{self, Read, Write};
+
+/// Instead of a slot: the page reads as zeros.
+pub const NONE: u32 = u32::MAX;
 
 /// Entries that are allocated together.
 const PAGES_OF_PART: usize = 1024;

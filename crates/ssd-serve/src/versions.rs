@@ -3,8 +3,7 @@
 //! Page writes have ascending admission numbers, which are also on flash. An older version is valid below the number of
 //! the write that replaced it (`until`). After a power cut, the number on flash selects the version of each page.
 
-use crate::slots::NONE;
-use crate::table::SlotTable;
+use crate::table::{NONE, SlotTable};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Data of a page that were replaced by newer ones.

@@ -57,7 +57,7 @@ def explain(folder: Path, number: int, progress: Callback | None) -> dict[str, A
 
 def _check(folder: Path) -> None:
     if not any((folder / name).exists() for name in (CURRENT, _core.SERVED_START)):
-        message = f"{folder}: expected a folder of `ssdlab serve --state` or `--record`"
+        message = f"{folder}: expected the state of a served drive, or a recording of one"
         raise ConfigError([message])
 
 
@@ -80,7 +80,7 @@ def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[
     if not path.exists():
         message = (
             f"{folder}: expected run.toml, which the server writes when it is stopped with Ctrl-C,"
-            " but it still runs, or it was killed. If the drive has a folder of --state, give that:"
+            " but it still runs, or it was killed. If the drive has a state, give its folder:"
             f" ssdlab serve why {number} STATE. Otherwise stop the server with Ctrl-C, or record"
             " another session"
         )

@@ -38,7 +38,7 @@ pub struct Origin {
     pub opened: u64,
 }
 
-/// State of every erase unit. 19 bytes per unit, 16 more on a device that separates pages, and 5 on one with SLC blocks.
+/// State of every erase unit. 19 bytes per unit, 16 more on a device that separates pages, 5 on one with SLC blocks.
 ///
 /// The units of a pool are a contiguous range of ids.
 #[derive(Clone, Debug)]

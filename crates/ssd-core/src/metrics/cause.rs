@@ -76,6 +76,19 @@ impl Counter for [u64; CAUSES] {
     }
 }
 
+impl Cause {
+    /// Why a sealed block is collected, for wear levelling or not.
+    #[inline]
+    #[must_use]
+    pub fn of_job(levels: bool, is_slc: bool) -> Cause {
+        match (levels, is_slc) {
+            (true, _) => Cause::Wear,
+            (false, true) => Cause::Fold,
+            (false, false) => Cause::Gc,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -310,7 +310,7 @@ impl Ssd {
         assert!(!self.core.gc.collects(pool), "{pool:?} has a job already");
         assert_eq!(self.core.ftl.blocks.pool_of(block), pool, "{block:?} of another pool");
         assert!(!(choice.levels && foreground), "wear levelling of {pool:?} goes before the host");
-        let cause = self.core.ftl.cause_of(choice);
+        let cause = Cause::of_job(choice.levels, self.core.ftl.blocks.is_slc(block));
         match cause {
             Cause::Wear => self.core.ledger.measured.wear.calls += 1,
             Cause::Fold => self.core.ledger.measured.slc.count_fold(foreground),

@@ -426,7 +426,7 @@ impl Functional {
     /// Count the job of `choice`: its cause, and the frontier of its copies.
     #[inline]
     fn count_job(&mut self, choice: Choice, foreground: bool) -> (Cause, u32) {
-        let cause = self.ftl.cause_of(choice);
+        let cause = Cause::of_job(choice.levels, self.ftl.blocks.is_slc(choice.block));
         match cause {
             Cause::Wear => self.tally.levelled += 1,
             Cause::Fold => self.tally.slc.count_fold(foreground),

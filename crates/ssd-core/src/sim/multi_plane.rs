@@ -1,4 +1,4 @@
-//! Programs of several planes of a chip at once.
+//! The planes on which copies may be bound, and programs of several planes of a chip at once.
 
 use super::array::op::Work;
 use super::core::Core;
@@ -44,5 +44,18 @@ impl Core {
     pub(super) fn bit_of(&self, plane: PlaneId) -> u64 {
         debug_assert!(self.array.multi_plane, "a unit of more planes");
         1 << (plane.0 % self.ftl.geo.planes_per_unit())
+    }
+
+    /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear levelling opens a block only
+    /// if no plane has an open one.
+    #[inline(always)]
+    pub(super) fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
+        debug_assert!(stream >= self.ftl.space.gc_stream(), "frontier {stream} takes no copies");
+        let space = &self.ftl.space;
+        if stream == space.gc_stream() || stream != space.wear_stream() {
+            space.has_page(plane, stream)
+        } else {
+            space.has_open(plane, stream)
+        }
     }
 }

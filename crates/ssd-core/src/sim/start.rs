@@ -20,19 +20,6 @@ impl Core {
         plane
     }
 
-    /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear levelling opens a block only
-    /// if no plane has an open one.
-    #[inline(always)]
-    pub(super) fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
-        debug_assert!(stream >= self.ftl.space.gc_stream(), "frontier {stream} takes no copies");
-        let space = &self.ftl.space;
-        if stream == space.gc_stream() || stream != space.wear_stream() {
-            space.has_page(plane, stream)
-        } else {
-            space.has_open(plane, stream)
-        }
-    }
-
     /// Start the operation of this slot and kind on the unit: array and bus time, and the first phase.
     #[inline(always)]
     pub(super) fn begin<const FULL: bool>(

@@ -53,7 +53,7 @@ fn programs(operations: &[OpRecord]) -> impl Iterator<Item = (&OpRecord, Nanos)>
         let is_copied_back = |read: &&OpRecord| {
             let planes = [r, read].map(|r| (r.place.channel, r.place.chip, r.place.plane));
             read.op == FlashOp::Read
-                && matches!(r.cause, Cause::Gc | Cause::Wear)
+                && matches!(r.cause, Cause::Gc | Cause::Wear | Cause::Fold)
                 && (read.cause, read.end, read.queued) == (r.cause, r.start, r.queued)
                 && planes[0] == planes[1]
         };

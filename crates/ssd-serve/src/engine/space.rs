@@ -2,7 +2,7 @@
 
 use super::{Engine, Flash, Refusal};
 use crate::log::Log;
-use crate::slots::NONE;
+use crate::table::NONE;
 use ssd_core::host::request::Request;
 use std::io;
 
@@ -78,6 +78,10 @@ impl Engine {
         let appended = self.log.as_mut().expect("a drive with a state").append(at, request, slots);
         self.lacks_space |= appended.is_err();
         appended
+    }
+
+    pub(super) fn sweep_if_due(&mut self) -> Result<(), Refusal> {
+        if self.versions.is_sweep_due() { Ok(self.sweep()?) } else { Ok(()) }
     }
 
     /// Free the slots of older data that no power cut brings back. Slots are reused only after a mark, so that a replay

@@ -2,8 +2,8 @@
 
 use crate::rig::{Temporary, open, with_state};
 use ssd_serve::disk::{Disk, Range};
-use ssd_serve::slots::{NONE, Slots};
-use ssd_serve::table::SlotTable;
+use ssd_serve::slots::Slots;
+use ssd_serve::table::{NONE, SlotTable};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;

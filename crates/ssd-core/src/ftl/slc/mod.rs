@@ -3,14 +3,13 @@
 //! An SLC block has the first 1 / `device.bits` of its pages; the others count as used from the time when it is opened
 //! until its erase. So it is full, sealed and a candidate like any other block, with that many invalid pages at least,
 //! and collecting it, which is *folding*, always gains pages. A host frontier decides with each block that it opens
-//! whether that is an SLC block ([`SlcBlocks::may_open`]). The room rule ([`super::space`]) knows no SLC blocks: opening
-//! one takes a block from the room, its erase gives a block back.
+//! whether that is an SLC block ([`SlcBlocks::may_open`]). The room rule ([`super::space`]) knows no SLC blocks:
+//! opening one takes a block from the room, its erase gives a block back.
 
+use super::Ftl;
 use super::gc::Demand;
 use super::gc::trigger::SpaceView;
-use super::{Choice, Ftl};
 use crate::config::{Config, Fold, SlcFull};
-use crate::metrics::cause::Cause;
 use crate::nand::geometry::Geometry;
 use crate::nand::timing::SLC_TYPE;
 use crate::units::{BlockId, Nanos, PoolId, Ppn};
@@ -119,17 +118,6 @@ impl Ftl {
         self.space.slc.is_some() && self.blocks.is_slc(self.geo.block_of(ppn))
     }
 
-    /// Why the victim of `choice`, which is sealed, is collected.
-    #[must_use]
-    pub fn cause_of(&self, choice: Choice) -> Cause {
-        debug_assert!(self.blocks.is_candidate(choice.block), "{choice:?} is not sealed");
-        match (choice.levels, self.blocks.is_slc(choice.block)) {
-            (true, _) => Cause::Wear,
-            (false, true) => Cause::Fold,
-            (false, false) => Cause::Gc,
-        }
-    }
-
     /// The type of `page`, which decides how long it takes.
     #[inline]
     #[must_use]
@@ -137,9 +125,9 @@ impl Ftl {
         if self.is_slc_page(page) { SLC_TYPE } else { self.geo.type_of(page) }
     }
 
-    /// The block that the pool of `view` folds now, which is not at its reserve, and how urgent that is: the host waits,
-    /// or the pool has been idle without a `demand`. It is the full SLC block with the fewest valid pages, of several
-    /// the one sealed first.
+    /// The block that the pool of `view` folds now, which is not at its reserve, and how urgent that is: the host
+    /// waits, or the pool has been idle without a `demand`. It is the full SLC block with the fewest valid pages, of
+    /// several the one sealed first.
     pub(super) fn due_fold(&self, view: &SpaceView, demand: Demand) -> Option<(BlockId, Demand)> {
         let (slc, pool) = (self.space.slc.as_deref()?, view.pool);
         let is_idle = demand == Demand::None

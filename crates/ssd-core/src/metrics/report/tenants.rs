@@ -15,7 +15,7 @@ section! {
         pages_written: u64,
         /// Programs of logical pages that it has written last, for any cause.
         programs: u64,
-        /// Those of copies (causes `gc` and `wear`).
+        /// Those of copies (causes `gc`, `wear` and `fold`).
         copies: u64,
         /// Programs over pages written.
         waf: Option<f64> [Ratio],
@@ -72,7 +72,7 @@ impl TenantStats {
 }
 
 fn copies(counts: &Written) -> u64 {
-    counts.programs[Cause::Gc.at()] + counts.programs[Cause::Wear.at()]
+    [Cause::Gc, Cause::Wear, Cause::Fold].iter().map(|cause| counts.programs[cause.at()]).sum()
 }
 
 fn add(sum: &mut Written, counts: &Written) {
