@@ -10,6 +10,7 @@ use super::collector::turn::PoolTurn;
 use super::core::Core;
 use super::join::Join;
 use super::ssd::Ssd;
+use super::victim_cause::victim_cause;
 use crate::config::GcPath;
 use crate::ftl::Choice;
 use crate::ftl::blocks::BlockState;
@@ -310,7 +311,7 @@ impl Ssd {
         assert!(!self.core.gc.collects(pool), "{pool:?} has a job already");
         assert_eq!(self.core.ftl.blocks.pool_of(block), pool, "{block:?} of another pool");
         assert!(!(choice.levels && foreground), "wear levelling of {pool:?} goes before the host");
-        let cause = self.core.ftl.cause_of(choice);
+        let cause = victim_cause(&self.core.ftl, choice);
         match cause {
             Cause::Wear => self.core.ledger.measured.wear.calls += 1,
             Cause::Fold => self.core.ledger.measured.slc.count_fold(foreground),

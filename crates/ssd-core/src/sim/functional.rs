@@ -15,6 +15,7 @@ pub use tally::Tally;
 
 use super::front::{Pages, is_in_part, is_of_whole_pages, pages_of};
 use super::ssd::policy_error;
+use super::victim_cause::victim_cause;
 use crate::config::{Config, RemapMode};
 use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
@@ -426,7 +427,7 @@ impl Functional {
     /// Count the job of `choice`: its cause, and the frontier of its copies.
     #[inline]
     fn count_job(&mut self, choice: Choice, foreground: bool) -> (Cause, u32) {
-        let cause = self.ftl.cause_of(choice);
+        let cause = victim_cause(&self.ftl, choice);
         match cause {
             Cause::Wear => self.tally.levelled += 1,
             Cause::Fold => self.tally.slc.count_fold(foreground),

@@ -31,6 +31,7 @@ mod recording;
 pub mod ssd;
 mod start;
 mod suspend;
+mod victim_cause;
 mod wake;
 mod write_back;
 

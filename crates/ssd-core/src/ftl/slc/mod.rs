@@ -6,11 +6,10 @@
 //! whether that is an SLC block ([`SlcBlocks::may_open`]). The room rule ([`super::space`]) knows no SLC blocks: opening
 //! one takes a block from the room, its erase gives a block back.
 
+use super::Ftl;
 use super::gc::Demand;
 use super::gc::trigger::SpaceView;
-use super::{Choice, Ftl};
 use crate::config::{Config, Fold, SlcFull};
-use crate::metrics::cause::Cause;
 use crate::nand::geometry::Geometry;
 use crate::nand::timing::SLC_TYPE;
 use crate::units::{BlockId, Nanos, PoolId, Ppn};
@@ -117,17 +116,6 @@ impl Ftl {
     pub fn is_slc_page(&self, ppn: Ppn) -> bool {
         debug_assert!(ppn.0 < self.geo.pages, "there is no {ppn:?}");
         self.space.slc.is_some() && self.blocks.is_slc(self.geo.block_of(ppn))
-    }
-
-    /// Why the victim of `choice`, which is sealed, is collected.
-    #[must_use]
-    pub fn cause_of(&self, choice: Choice) -> Cause {
-        debug_assert!(self.blocks.is_candidate(choice.block), "{choice:?} is not sealed");
-        match (choice.levels, self.blocks.is_slc(choice.block)) {
-            (true, _) => Cause::Wear,
-            (false, true) => Cause::Fold,
-            (false, false) => Cause::Gc,
-        }
     }
 
     /// The type of `page`, which decides how long it takes.
