@@ -843,7 +843,7 @@ class TenantStats:
     programs: int
     """Programs of logical pages that it has written last, for any cause."""
     copies: int
-    """Those of copies (causes `gc` and `wear`)."""
+    """Those of copies (causes `gc`, `wear` and `fold`)."""
     waf: float | None
     """Programs over pages written."""
     share_of_copies: float | None
