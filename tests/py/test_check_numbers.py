@@ -65,6 +65,7 @@ PROOFS: dict[str, tuple[Settings, tuple[str, ...]]] = {
         },
         ("energy.*",),
     ),
+    "folded": ({**SHORT, **FEATURES["SLC blocks"][0]}, ("slc.*",)),
     "plain": ({**SHORT, "workload.requests": 2400}, ("*",)),
 }
 """A configuration, and the fields that it proves; a field belongs to the first that names it."""

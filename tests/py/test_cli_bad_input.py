@@ -205,8 +205,8 @@ def test_unwritable_place(small: Path) -> None:
 
 
 def no_large_files() -> None:
-    """From here on no file may grow beyond 3000 bytes, as on a full disk."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+    """From here on no file may grow beyond 3250 bytes, as on a full disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3250, 3250))
 
 
 @pytest.mark.parametrize("log", [False, True])
