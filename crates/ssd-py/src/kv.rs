@@ -100,7 +100,10 @@ impl Store {
     /// The value of a key, or `default`. Python calls it without a method in between, which would cost a fifth of a
     /// lookup in memory.
     #[expect(clippy::too_many_arguments, reason = "in Python they have names")]
-    #[pyo3(signature = (key, default=None, *, verify_checksums=None, fill_cache=Given(None), snapshot=None))]
+    #[pyo3(
+        signature = (key, default=None, *, verify_checksums=None, fill_cache=Given(None), snapshot=None),
+        text_signature = "($self, key, default=None, *, verify_checksums=None, fill_cache=True, snapshot=None)"
+    )]
     fn get<'py>(
         &self,
         py: Python<'py>,
