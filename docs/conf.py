@@ -52,6 +52,7 @@ NAVIGATION = {
         "docs/serve",
         "docs/serve-recipes",
         "docs/sqlite",
+        "docs/slc",
         "docs/fleet",
         "docs/search",
         "docs/exports",

@@ -349,7 +349,7 @@ def test_a_bound_that_nothing_meets_names_the_nearest() -> None:
         ({"across": "median"}, "expected mean or worst"),
         ({"test_traces": ["x"]}, "needs traces"),
         ({"minimize": "latency.write.p99_9"}, "baseline has no such number"),
-        ({"subject_to": "waf < remapcom"}, "the reference remapcom: preset remapcom:36"),
+        ({"subject_to": "waf < remapcom"}, "the reference remapcom: set: device.blocks_per_plane"),
         ({"set": {}, "subject_to": "waf < remapcom"}, "has other requests than the configuration"),
         ({"set": {**FEW, "metrics.op_log": True}}, "a search writes no logs"),
     ],

@@ -151,7 +151,7 @@ def test_the_log_says_what_each_request_waited_for(tmp_path: Path) -> None:
     for verb in (["status"], ["why", "0"]):
         for folder in (".", "nowhere"):
             done = ssdlab_command("serve", *verb, folder, cwd=tmp_path)
-            refused(done, 2, folder, "expected a folder of `ssdlab serve --state` or `--record`")
+            refused(done, 2, folder, "expected the state of a served drive")
 
 
 def test_a_recording_without_a_state_says_what_a_request_waited_for(tmp_path: Path) -> None:

@@ -146,7 +146,8 @@ class Crossing:
             expected = sum(self.counts[cause] for cause in COPIES) - local
             for cause in COPIES:
                 self.findings.look(f"controller.traversals.{cause}")
-            actual = sum(self.report.whole(f"controller.traversals.{cause}") for cause in COPIES)
+            traversals = [f"controller.traversals.{cause}" for cause in COPIES]
+            actual = sum(self.report.whole(path, 0) for path in traversals)
             if expected != actual:
                 place = f"{REPORT}:controller.traversals"
                 self.findings.add("traversals", place, f"{expected} of {', '.join(COPIES)}", actual)

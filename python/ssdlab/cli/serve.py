@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -149,11 +151,8 @@ def serve(
     if record is not None and record.exists():
         raise ConfigError([f"--record {record}: the folder exists: give a new name"])
     values = set_values(sets)
-    resolved = ssdlab.load_config(config, set=values, seed=seed)
-    if state is not None and not _excludes_cuts(resolved.values):
-        # A kill is a power cut, for which the drive has to be prepared.
-        values = {"power.cut": "on-request"} | values
-        resolved = ssdlab.load_config(config, set=values, seed=seed)
+    load = partial(ssdlab.load_config, config, seed=seed)
+    resolved = load(set=values) if state is None else _load_with_cuts(load, values)
 
     def ready(info: dict[str, Any]) -> None:
         if not quiet:
@@ -329,9 +328,20 @@ def _text(summary: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n\n" + _core.summary(json.dumps(summary["report"]))
 
 
-def _excludes_cuts(values: Mapping[str, Any]) -> bool:
-    """Whether the model has no power cuts for such a drive. The server then says so."""
-    return bool(values.get("raid", {}).get("group") or values.get("wear", {}).get("endurance"))
+def _load_with_cuts(load: Callable[..., ssdlab.Config], values: Mapping[str, Any]) -> ssdlab.Config:
+    """The configuration of a drive whose power is cut by a kill.
+
+    The model has no power cuts for some drives. They are left as they are: the server refuses them.
+    """
+    try:
+        return load(set={"power.cut": "on-request", **values})
+    except ConfigError:
+        with suppress(ConfigError):
+            config = load(set=values)
+            raid, wear = (config.values.get(table, {}) for table in ("raid", "wear"))
+            if raid.get("group") or wear.get("endurance"):
+                return config
+        raise
 
 
 def _slowest(slowest: list[dict[str, Any]]) -> list[str]:

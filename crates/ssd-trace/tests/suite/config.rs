@@ -226,6 +226,8 @@ buffer = "protected"
     "[device]\nfit = \"trace\"\nbits = 2\n[slc]\nmode = \"hybrid\"\nstatic = \"4 MiB\"\nshare = 0.5\nread = \"30 us\"\n\
      program = \"250 us\"\nfold = \"idle\"\nidle = \"50 ms\"\npath = \"copyback\"\nfull = \"wait\"\nendurance = 20000\n\
      [wear]\nendurance = 3000\ndaily_writes = \"20 GB\"\nwarranty_years = 3\n\
+     [energy]\nread = \"80 mW\"\nprogram = \"81 mW\"\nerase = \"82 mW\"\nbus = \"30 mW\"\nidle = \"1 W\"\n\
+     [metrics]\ntenants = true\n\
      [workload]\ntrace = \"FILE\"\nwarmup_share = 0.5",
 ];
 
