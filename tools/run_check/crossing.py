@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
-from .flash import COPIES
-from .inputs import OPS, REPORT, Findings, Geometry, Op, Report
+from .inputs import COPIES, OPS, REPORT, Findings, Geometry, Op, Report
 from .page_types import PageTypes
 from .power import Power
 from .slc import copied_back

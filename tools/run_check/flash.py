@@ -14,6 +14,7 @@ from .cuts import Cuts
 from .failure import Failures
 from .history import History
 from .inputs import (
+    COPIES,
     OPS,
     REPORT,
     REQUEST_KINDS,
@@ -32,7 +33,6 @@ from .parity import Parity
 from .power import Power
 from .requests import Requests
 
-COPIES = ("gc", "wear", "fold")
 SECTIONS = {"gc": "gc", "wear": "wear", "fold": "slc"}
 """The section of the report for the copies of each cause."""
 WITHOUT_LPN = ("metadata",)

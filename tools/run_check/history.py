@@ -7,9 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
 
-from .inputs import Geometry, Op, Report
-
-COPIES = ("gc", "wear", "fold")
+from .inputs import COPIES, Geometry, Op, Report
 
 
 class Steps:

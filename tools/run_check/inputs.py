@@ -36,6 +36,8 @@ POWER_COLUMNS = (
 )
 STATE_COLUMNS = (*PLACE_COLUMNS, "lpn", "sequence", "valid")
 OP_KINDS = ("read", "program", "erase")
+COPIES = ("gc", "wear", "fold")
+"""Causes of the copies of collected blocks."""
 CAUSES = (
     "host",
     "gc",

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from .crossing import Crossing
 from .failure import Failures
-from .flash import COPIES, SECTIONS, Flash
+from .flash import SECTIONS, Flash
 from .history import History
 from .inputs import (
     CAUSES,
+    COPIES,
     OP_COLUMNS,
     OP_KINDS,
     OPS,

@@ -7,13 +7,12 @@ from collections import Counter
 from typing import TypeAlias
 
 from .checks import Checks, ratio
-from .inputs import REQUEST_KINDS, Op, Report
+from .inputs import COPIES, REQUEST_KINDS, Op, Report
 from .page_types import PageTypes
 from .requests import Requests
 
 Group: TypeAlias = tuple[str, int]
 """`by_volume` or `by_stream`, and a number."""
-COPIES = ("gc", "wear", "fold")
 KINDS = {"read": "read", "program": "program", "erase": "erase", "bus": "bus"}
 
 
