@@ -1,11 +1,12 @@
 //! Combinations of keys at the limits of what is accepted.
 
-use ssd_core::config::{self, Config, Input, Kernel};
+use crate::rig::load;
+use ssd_core::config::Config;
 use ssd_core::ftl::Ftl;
 
 /// One chip of one plane, with these settings.
-fn load(sets: &[(&str, &str)]) -> Result<Config, String> {
-    let small = [
+fn small(sets: &[(&str, &str)]) -> Result<Config, String> {
+    let chip = [
         ("device.channels", "1"),
         ("device.chips_per_channel", "1"),
         ("device.planes_per_chip", "1"),
@@ -13,12 +14,7 @@ fn load(sets: &[(&str, &str)]) -> Result<Config, String> {
         ("device.pages_per_block", "32"),
         ("device.over_provisioning", "0.25"),
     ];
-    let sets = small.iter().chain(sets);
-    let sets = sets.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let loaded = config::load::<Kernel>(&Input { sets, ..Input::default() });
-    loaded
-        .map(|config| config.0)
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    load(&[&chip[..], sets].concat())
 }
 
 #[test]
@@ -28,7 +24,7 @@ fn both_watermarks_lie_within_the_pool() {
             let other = if name == "soft" { "" } else { "soft = 2, " };
             let said = format!("{{ policy = \"free-blocks\", {other}{name} = {level} }}");
             // Greedy ends whatever the watermark is.
-            load(&[("gc.trigger", &said), ("gc.victim", "greedy")])
+            small(&[("gc.trigger", &said), ("gc.victim", "greedy")])
         };
         let error = of(64).expect_err("it would always collect");
         let words = format!("with {name} = 64 would always collect: a pool has 64 erase units");
@@ -40,13 +36,13 @@ fn both_watermarks_lie_within_the_pool() {
 #[test]
 fn blocks_that_are_not_bad_hold_the_data_and_the_reserve() {
     let bad = ("wear.factory_bad_blocks", "0.1");
-    let c = load(&[bad]).expect("12 blocks are spare");
+    let c = small(&[bad]).expect("12 blocks are spare");
     let count = Ftl::new(&c).bad_blocks().factory;
     // 1,638 pages of the host fill 52 of 64 blocks.
     assert_eq!((c.device.user_pages, count), (1638, 6));
     for reserve in 1..=12 {
         let reserve_is = reserve.to_string();
-        let loaded = load(&[bad, ("gc.reserve", &reserve_is)]);
+        let loaded = small(&[bad, ("gc.reserve", &reserve_is)]);
         assert_eq!(loaded.is_ok(), reserve + count <= 12, "reserve {reserve}: {loaded:?}");
     }
 }
@@ -68,9 +64,9 @@ fn every_key_without_effect_in_functional_mode_is_refused() {
             sets.extend([("device.channels", "4"), ("raid.group", "4")]);
             sets.extend([("alloc.placement", "static"), ("alloc.frontiers", "host+gc")]);
         }
-        load(&sets).unwrap_or_else(|error| panic!("{key}: {error}"));
+        small(&sets).unwrap_or_else(|error| panic!("{key}: {error}"));
         sets.push(("run.mode", "functional"));
-        let error = load(&sets).expect_err(key);
+        let error = small(&sets).expect_err(key);
         assert!(error.contains(&format!("so {key} would have no effect")), "{error}");
     }
 }
@@ -89,7 +85,7 @@ fn the_queue_of_updates_is_that_of_a_redirection() {
             ("raid.queue", "8"),
         ];
         sets.extend(redirects.then_some(redirect));
-        match load(&sets) {
+        match small(&sets) {
             Ok(c) => assert!(redirects && c.raid.queue == 8),
             Err(error) => {
                 assert!(!redirects, "{error}");
@@ -113,7 +109,7 @@ fn programs_on_several_planes_need_several() {
             ("timing.multi_plane", "true"),
         ]
     };
-    load(&sets("2")).expect("two planes");
-    let error = load(&sets("1")).expect_err("one plane");
+    small(&sets("2")).expect("two planes");
+    let error = small(&sets("1")).expect_err("one plane");
     assert!(error.contains("need device.planes_per_chip of at least 2"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use crate::cases::cases;
 use crate::rig::any_config::{RandomConfig, Spare, any_config};
-use crate::rig::{alone, closed, device, free_blocks, operations_of, whole, with_pages};
+use crate::rig::{alone, closed, device, free_blocks, load, operations_of, whole, with_pages};
 use proptest::prelude::*;
 use ssd_core::config::{
     self, Config, Frontiers, GcPath, Input, Kernel, PoolScope, PowerCut, SlcMode, TimingModel,
@@ -179,14 +179,6 @@ fn copy_backs_cross_no_bus_and_checkpoints_do() {
     // Of some 400 reads and writes of the host, and of some checkpoints; copies would double it.
     assert!(counted.bus_time / X < 420, "{}", counted.bus_time / X);
     assert!(counted.erase_time > 10 * E, "{counted:?}");
-}
-
-fn load(sets: &[(&str, &str)]) -> Result<Config, String> {
-    let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let loaded = config::load::<Kernel>(&Input { sets, ..Input::default() });
-    loaded
-        .map(|config| config.0)
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Types of pages: the time of each page by hand, over all kinds of operations.
 
-use crate::rig::{alone, closed, device, finish, free_blocks, operations_of, whole, with_pages};
+use crate::rig::{
+    alone, closed, device, finish, free_blocks, load, operations_of, whole, with_pages,
+};
 use ssd_core::config::{
     self, BusyUnit, Config, EraseUnit, GcPath, Input, Kernel, PoolScope, PowerCut, Suspend,
     TimingModel,
@@ -294,15 +296,6 @@ fn a_checkpoint_of_several_word_lines_is_programmed_and_read_in_the_times_of_its
             on_two_planes(&c, [&[0, 1, 2, 0]; 2]) + on_two_planes(&c, [&scanned[0], &scanned[1]]);
         assert_eq!(recovery.time, expected, "{model:?}, {busy_unit:?}, {transfer_ns} ns");
     }
-}
-
-/// The configuration with these settings, or what is wrong with it.
-fn load(sets: &[(&str, &str)]) -> Result<Config, String> {
-    let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let loaded = config::load::<Kernel>(&Input { sets, ..Input::default() });
-    loaded
-        .map(|config| config.0)
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 #[test]

@@ -10,7 +10,9 @@ pub(crate) mod runs;
 pub(crate) mod storm;
 pub(crate) mod twins;
 
-use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, Host, HostMode, PoolScope};
+use ssd_core::config::{
+    self, Config, DataMode, EraseUnit, Frontiers, Host, HostMode, Input, Kernel, PoolScope,
+};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device, DeviceError};
@@ -23,6 +25,15 @@ use ssd_core::units::{Lpn, Nanos};
 
 /// Sectors of a page of the small devices.
 pub(crate) const PAGE: u64 = 4;
+
+/// The configuration with these settings, or what is wrong with it.
+pub(crate) fn load(sets: &[(&str, &str)]) -> Result<Config, String> {
+    let sets = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let loaded = config::load::<Kernel>(&Input { sets, ..Input::default() });
+    loaded
+        .map(|config| config.0)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
 
 /// The policy called `name` with its defaults.
 pub(crate) fn named(registry: &[&PolicyInfo], name: &str) -> PolicySpec {
