@@ -49,8 +49,8 @@ test: ## every check but the slow ones
 
 ifdef LANES
 rust-tests: | lint-rust
-python-tests: | lint-python
-docs-check: | python-tests
+docs-check: | lint-python
+python-tests: | docs-check
 endif
 
 # Slow tests measure, so everything runs one after the other.
