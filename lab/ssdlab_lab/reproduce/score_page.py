@@ -17,12 +17,11 @@ DETAILS = "Score in detail"
 LEAD = (
     "A gain is the latency of the best baseline over that of the proposed scheme. *direction*:"
     f" better, worse, or no change (within {100 * (BAND - 1):.0f} % of 1), as published. *near*:"
-    " the logarithm of the gain is within a factor of two of the published one; where the paper"
-    " reports no change, ours is near if it is no change, too. *error*: typical factor between a"
-    " gain here and the published one. The predictions below ours need no simulator and are scored"
-    " on the same gains: a proposed scheme that is always better, one that changes nothing, and"
-    " equal gains everywhere, namely the geometric mean of the published ones. *rank correlation*:"
-    " Spearman's, over the gains."
+    " the logarithm of the gain is within a factor of two of the published one, or neither gain is"
+    " a change. *error*: typical factor between a gain here and the published one. *rank"
+    " correlation*: Spearman's, over the gains. The predictions below ours need no simulator: the"
+    " proposed scheme is always better, it changes nothing, or every gain is the geometric mean of"
+    " the published ones."
 )
 SEEDS = "Each seed alone"
 
