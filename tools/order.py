@@ -36,8 +36,6 @@ KNOWN: dict[str, str] = {
     "adaptive-channel": EARLIER,
     "combined": "its runs are of 45d1d7e82794-dirty, and its choices entered with its page",
     "deferred-gc-raid": EARLIER,
-    "invalidation-rate": EARLIER,
-    "noc-copyback": EARLIER,
     "raid-beyond": EARLIER,
     "remapcom": EARLIER,
     "separations": EARLIER,
