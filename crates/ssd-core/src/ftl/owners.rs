@@ -13,8 +13,10 @@
 //! - *share*: an LPN becomes one more owner of a page (`share`; only on a device that remaps).
 //!
 //! A page that was never shared has one owner, whose LPN is in its out-of-band area; that costs no memory. Further
-//! owners are in an ordered side table, which exists from the first share on.
+//! owners are in an ordered side table, which exists from the first share on. Checkpoints keep the map of an earlier
+//! instant (`earlier`).
 
+mod earlier;
 mod in_group;
 mod load;
 pub mod of_block;
@@ -30,6 +32,7 @@ use super::gc::victim::VictimPolicy;
 use super::map::{Entry, Map};
 use super::validity::Validity;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
+use earlier::EarlierMaps;
 use of_block::ValidPages;
 pub use recorded::OwnerRecords;
 pub use share::ShareOutcome;
@@ -43,8 +46,15 @@ pub struct Owners {
     /// By in-flight slot, the committed page under it. For a slot that has been overtaken, the one it had then.
     under: Vec<Ppn>,
     valid_pages: u64,
+    extras: Option<Box<Extras>>,
+}
+
+/// What most devices do without.
+#[derive(Clone, Default)]
+struct Extras {
     /// Further owners of pages, if a page has ever been shared.
-    side: Option<Box<Side>>,
+    side: Option<Side>,
+    earlier: EarlierMaps,
 }
 
 /// What became of a programmed page.
@@ -66,7 +76,7 @@ impl Owners {
             validity: Validity::new(pages),
             under: Vec::new(),
             valid_pages: 0,
-            side: None,
+            extras: None,
         }
     }
 
@@ -181,6 +191,12 @@ impl Owners {
         self.map.bytes_held() + self.validity.bytes_held() + self.side_table_bytes()
     }
 
+    /// Whether more depends on the committed page of an LPN than its map entry.
+    #[inline(always)]
+    fn has_extras(&self) -> bool {
+        self.extras.is_some()
+    }
+
     /// Move the committed page `source` of `lpn`, which is under a slot, to `target`.
     fn moves_under(&mut self, lpn: Lpn, source: Ppn, target: Ppn) {
         match self.map.get(lpn) {
@@ -279,7 +295,12 @@ impl Ftl {
             Some(before) => {
                 self.release(before, lpn);
             }
-            None => self.owners.valid_pages += 1,
+            None => {
+                self.owners.valid_pages += 1;
+                if self.owners.has_extras() {
+                    self.owners.note_change(lpn, None);
+                }
+            }
         }
         debug_assert!(
             self.owners.valid_pages <= u64::from(self.owners.logical_pages()),
@@ -299,7 +320,7 @@ impl Ftl {
     /// whether the page is invalid.
     #[inline(always)]
     fn release(&mut self, ppn: Ppn, lpn: Lpn) -> bool {
-        if self.owners.shares() && self.leaves(lpn, ppn) {
+        if self.owners.has_extras() && self.leaves(lpn, ppn) {
             self.owners.valid_pages += 1;
             return false;
         }
@@ -356,8 +377,8 @@ impl Ftl {
             self.lost_page(self.geo.block_of(target));
             return false;
         }
-        if self.owners.shares() {
-            self.owners_move(source, target);
+        if self.owners.has_extras() {
+            self.owners_move(source, target, lpn);
         } else if !self.owners.map.moves(lpn, source, target) {
             self.owners.moves_under(lpn, source, target);
         }

@@ -90,7 +90,7 @@ impl Ssd {
             raid: Raid::new(config, &ftl),
             copies: Copies::new(config),
             suspension: Suspension::new(config),
-            power: Power::new(config, &ftl, sequence),
+            power: Power::new(config, &mut ftl, sequence),
             mid_instant: false,
             audits: Audits::default(),
             plugs: plugs.clone(),

@@ -70,7 +70,7 @@ impl Owners {
             return Err(format!("page {} has one owner and a list of them", page.0));
         }
         list.iter().try_for_each(|&pair| self.load_owner(page, Lpn(pair as u32)))?;
-        let side = self.side.get_or_insert_default();
+        let side = self.begin_sharing();
         further.for_each(|lpn| side.table.insert(page, lpn));
         side.further += list.len() as u64 - 1;
         Ok(())
@@ -87,8 +87,7 @@ impl Owners {
         let mut owned = vec![false; pages as usize];
         let (mut count, mut further, mut first) = (0u64, 0u64, 0u64);
         let in_table = |page: Ppn, lpn: Lpn| {
-            let side = self.side.as_deref();
-            side.is_some_and(|side| side.table.lpns(page).any(|owner| owner == lpn))
+            self.side().is_some_and(|side| side.table.lpns(page).any(|owner| owner == lpn))
         };
         for lpn in (0..self.map.len()).map(Lpn) {
             let Some(ppn) = self.committed(lpn) else { continue };
@@ -112,7 +111,7 @@ impl Owners {
             }
             count += 1;
         }
-        let side = self.side.as_deref().map_or((0, 0), |side| (side.table.len(), side.further));
+        let side = self.side().map_or((0, 0), |side| (side.table.len(), side.further));
         if further != side.0 {
             return Err(format!("{} pairs in the side table, {further} of owners", side.0));
         }

@@ -30,7 +30,7 @@ impl Owners {
     /// Logical pages with a committed page.
     #[must_use]
     pub fn mapped(&self) -> u64 {
-        let mapped = self.valid_pages + self.side.as_ref().map_or(0, |side| side.further);
+        let mapped = self.valid_pages + self.side().map_or(0, |side| side.further);
         debug_assert!(mapped <= u64::from(self.logical_pages()), "{mapped} pages are mapped");
         mapped
     }
@@ -38,20 +38,35 @@ impl Owners {
     /// Bytes held for further owners.
     #[must_use]
     pub fn side_table_bytes(&self) -> usize {
-        self.side.as_ref().map_or(0, |side| side.table.bytes_held())
+        self.side().map_or(0, |side| side.table.bytes_held())
     }
 
     /// Whether a page has ever been shared.
     #[inline(always)]
     pub(in crate::ftl) fn shares(&self) -> bool {
-        self.side.is_some()
+        self.side().is_some()
+    }
+
+    /// Further owners, if a page has ever been shared.
+    #[inline(always)]
+    pub(super) fn side(&self) -> Option<&Side> {
+        self.extras.as_ref()?.side.as_ref()
+    }
+
+    fn side_mut(&mut self) -> Option<&mut Side> {
+        self.extras.as_mut()?.side.as_mut()
+    }
+
+    /// Further owners, from now on.
+    pub(super) fn begin_sharing(&mut self) -> &mut Side {
+        self.extras.get_or_insert_default().side.get_or_insert_default()
     }
 
     /// All owners of `page`, of which `carried` is in its out-of-band area: that one first, the others ascending.
     pub(super) fn owners(&self, page: Ppn, carried: Lpn) -> impl Iterator<Item = Lpn> + '_ {
         debug_assert_ne!(page, Ppn::NONE, "owners of no page");
         let first = self.owns(carried, page).then_some(carried);
-        first.into_iter().chain(self.side.iter().flat_map(move |side| side.table.lpns(page)))
+        first.into_iter().chain(self.side().into_iter().flat_map(move |side| side.table.lpns(page)))
     }
 
     /// Whether `page` is the committed page of `lpn`.
@@ -148,8 +163,9 @@ impl Ftl {
     pub(super) fn gains_instead(&mut self, lpn: Lpn, page: Ppn, before: Option<Ppn>) {
         debug_assert_ne!(before, Some(page), "{lpn:?} has {page:?} already");
         self.gains(lpn, page);
-        if let Some(before) = before {
-            self.disown(before, lpn);
+        match before {
+            Some(before) => self.disown(before, lpn),
+            None => self.owners.note_change(lpn, None),
         }
     }
 
@@ -157,32 +173,34 @@ impl Ftl {
     fn gains(&mut self, lpn: Lpn, page: Ppn) {
         debug_assert!(!self.flash.is_torn(page), "{page:?} is being programmed");
         debug_assert_eq!(self.owners.committed(lpn), Some(page), "{lpn:?} is elsewhere");
-        let side = self.owners.side.get_or_insert_default();
+        let side = self.owners.begin_sharing();
         if self.flash.lpn(page) != lpn {
             side.table.insert(page, lpn);
         }
         if self.owners.is_valid(page) {
-            self.owners.side.get_or_insert_default().further += 1;
+            self.owners.begin_sharing().further += 1;
         } else {
             self.owners.mark(page, self.geo.block_of(page), &mut self.blocks);
             self.owners.valid_pages += 1;
         }
     }
 
-    /// Remove `lpn` from the owners of `page`, on a device that has shared pages. Returns whether others own it.
+    /// Remove `lpn` from the owners of `page`, on a device that has shared pages or keeps an earlier map. Returns
+    /// whether others own it.
     #[cold]
     #[inline(never)]
     pub(super) fn leaves(&mut self, lpn: Lpn, page: Ppn) -> bool {
         let carried = self.flash.lpn(page);
         debug_assert!(self.owners.is_valid(page), "{lpn:?} leaves {page:?}, which has no owner");
-        let Some(side) = &mut self.owners.side else { return false };
+        self.owners.note_change(lpn, Some(page));
+        let Some(side) = self.owners.side_mut() else { return false };
         let first_stays = if carried == lpn {
             false
         } else {
             assert!(side.table.remove(page, lpn), "{lpn:?} was no owner of {page:?}");
             self.owners.owns(carried, page)
         };
-        let Some(side) = &mut self.owners.side else { return false };
+        let Some(side) = self.owners.side_mut() else { return false };
         let stays = first_stays || side.table.lpns(page).next().is_some();
         if stays {
             assert!(side.further > 0, "{page:?} has further owners, and no page has");
@@ -191,22 +209,27 @@ impl Ftl {
         stays
     }
 
-    /// Move all present owners of `source`, including those added since it was read, to its copy `target`.
+    /// Move all present owners of `source`, including those added since it was read, to its copy `target`, which
+    /// carries `to`.
     #[cold]
     #[inline(never)]
-    pub(super) fn owners_move(&mut self, source: Ppn, target: Ppn) {
-        let (from, to) = (self.flash.lpn(source), self.flash.lpn(target));
+    pub(super) fn owners_move(&mut self, source: Ppn, target: Ppn, to: Lpn) {
+        if !self.owners.shares() {
+            self.owners.note_change(to, Some(source));
+            return self.owners.moves(to, source, target);
+        }
+        let from = self.flash.lpn(source);
         debug_assert_ne!(source, target, "{source:?} is copied to itself");
         let first = self.owners.owns(from, source).then_some(from);
         self.record_owners_moved(source, target);
-        let Some(side) = &mut self.owners.side else { return };
+        let Some(side) = self.owners.side_mut() else { return };
         let further = side.table.take_all(source);
         assert!(first.is_some() || !further.is_empty(), "valid {source:?} has no owner");
         for lpn in first.into_iter().chain(further) {
+            self.owners.note_change(lpn, Some(source));
             self.owners.moves(lpn, source, target);
             if lpn != to {
-                let side = self.owners.side.get_or_insert_default();
-                side.table.insert(target, lpn);
+                self.owners.begin_sharing().table.insert(target, lpn);
             }
         }
     }
@@ -216,7 +239,9 @@ impl Ftl {
     #[cold]
     #[inline(never)]
     pub(super) fn further_owners_move(&mut self, sources: ValidPages<'_>, first: Ppn) {
-        let Some(side) = &mut self.owners.side else { return };
+        // Not by a method, since the map changes as well.
+        let extras = self.owners.extras.as_mut();
+        let Some(side) = extras.and_then(|extras| extras.side.as_mut()) else { return };
         let (from, last) = (sources.pages[0], sources.pages[sources.pages.len() - 1]);
         debug_assert!(sources.pages.is_sorted(), "pages are copied out of order");
         debug_assert_eq!(sources.pages.len(), sources.lpns.len(), "pages without addresses");
@@ -237,7 +262,7 @@ impl Ftl {
     pub(in crate::ftl) fn heirs_in(&self, block: BlockId) -> Vec<(Ppn, Lpn)> {
         let first = self.geo.first_page(block);
         let end = Ppn(first.0 + self.geo.pages_per_block);
-        let Some(side) = &self.owners.side else { return Vec::new() };
+        let Some(side) = self.owners.side() else { return Vec::new() };
         let mut heirs: Vec<_> =
             side.table.range(first, end).map(|(page, _)| (page, self.heir(page))).collect();
         heirs.dedup();
@@ -247,7 +272,7 @@ impl Ftl {
 
     /// The owners of every page that has others than the LPN that it carries, as `page << 32 | LPN`, ascending.
     pub(in crate::ftl) fn shared_pages(&self) -> Vec<u64> {
-        let Some(side) = &self.owners.side else { return Vec::new() };
+        let Some(side) = self.owners.side() else { return Vec::new() };
         let mut pages: Vec<Ppn> = side.table.all().map(|(page, _)| page).collect();
         pages.dedup();
         let entries = |page: Ppn| {
@@ -264,7 +289,7 @@ impl Ftl {
     #[must_use]
     pub fn pages_by_owners(&self) -> Vec<u64> {
         let mut counts = vec![self.owners.valid_pages()];
-        let Some(side) = &self.owners.side else { return counts };
+        let Some(side) = self.owners.side() else { return counts };
         let mut pairs = side.table.all().map(|(page, _)| page).peekable();
         while let Some(page) = pairs.next() {
             let mut owners = 1 + usize::from(self.owners.owns(self.flash.lpn(page), page));

@@ -9,8 +9,15 @@ use std::collections::BTreeMap;
 /// The contents of a checkpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Image {
-    /// Committed page of each LPN.
+    /// The number of its map among the earlier ones that the owners of the device keep.
+    which: usize,
+    /// Committed page of each LPN. Empty while the device has power: its owners keep the differences from the present
+    /// map, which take less memory.
     pub(super) map: Vec<u32>,
+    /// The same map, to check the differences.
+    #[cfg(debug_assertions)]
+    copy: Vec<u32>,
+    logical_pages: u32,
     /// For LPNs that own a page that carries another LPN, or older data of theirs: the admission numbers of their
     /// copies.
     pub(super) sequences: BTreeMap<Lpn, u64>,
@@ -26,11 +33,12 @@ pub struct Image {
 }
 
 impl Image {
-    /// A checkpoint of the present state. `moved` are pages of victims that still exist, with their copies, in pools
-    /// that have given up their block for recovery.
+    /// A checkpoint of the present state. The owners of the device keep its map as number `which`, 0 or 1. `moved` are
+    /// pages of victims that still exist, with their copies, in pools that have given up their block for recovery.
     #[must_use]
-    pub fn of(ftl: &Ftl, moved: &[(Ppn, Ppn)]) -> Image {
-        let page = |lpn| ftl.owners.committed(Lpn(lpn)).map_or(NONE, |page| page.0);
+    pub fn of(ftl: &mut Ftl, which: usize, moved: &[(Ppn, Ppn)]) -> Image {
+        ftl.owners.keep_map(which);
+        let ftl = &*ftl;
         debug_assert_eq!(ftl.owners.logical_pages(), ftl.geo.logical_pages, "another device");
         let mut settled = Vec::with_capacity(ftl.blocks.len() * ftl.geo.members as usize);
         for block in (0..ftl.blocks.len() as u32).map(BlockId) {
@@ -50,13 +58,31 @@ impl Image {
             ftl.owners_of(target).map(entry)
         });
         Image {
+            which,
             sources: sources.collect(),
-            map: (0..ftl.geo.logical_pages).map(page).collect(),
+            map: Vec::new(),
+            #[cfg(debug_assertions)]
+            copy: ftl.owners.earlier_pages(which),
+            logical_pages: ftl.geo.logical_pages,
             sequences: ftl.recorded.as_ref().map_or_else(BTreeMap::new, |r| r.sequences.clone()),
             trims: BTreeMap::new(),
             settled,
             erases: ftl.blocks.erases.clone(),
         }
+    }
+
+    /// Take the map over from the owners of the device, before they are lost. Again, it changes nothing.
+    pub(crate) fn take_map(&mut self, ftl: &Ftl) {
+        if self.map.is_empty() {
+            self.map = ftl.owners.earlier_pages(self.which);
+            #[cfg(debug_assertions)]
+            assert_eq!(self.map, self.copy, "the owners have not noted every change");
+        }
+    }
+
+    /// Leave the map to the owners of the device, which have been rebuilt.
+    pub(crate) fn leave_map(&mut self, ftl: &mut Ftl) {
+        ftl.owners.keep_pages(self.which, &std::mem::take(&mut self.map));
     }
 
     /// The checkpoint replaces `records` and the one `before`: what they end of the pages that are still `under_way`,
@@ -91,9 +117,12 @@ impl Image {
     #[must_use]
     pub fn own_bytes(&self) -> u64 {
         let (units, flash_blocks) = (self.erases.len() as u64, self.settled.len() as u64);
-        let fixed = Image::bytes(self.map.len() as u64, flash_blocks, units);
+        let fixed = Image::bytes(u64::from(self.logical_pages), flash_blocks, units);
         let listed = 12 * (self.sequences.len() + self.trims.len()) + 16 * self.sources.len();
-        debug_assert!(listed as u64 <= Image::MOST_LISTED * self.map.len() as u64, "pages twice");
+        debug_assert!(
+            listed as u64 <= Image::MOST_LISTED * u64::from(self.logical_pages),
+            "pages twice"
+        );
         fixed + listed as u64
     }
 

@@ -6,6 +6,7 @@
 
 use super::Power;
 use crate::config::Config;
+use crate::ftl::Ftl;
 use crate::ftl::recover::image::Image;
 use crate::metrics::counters::Cause;
 use crate::nand::geometry::{Geometry, PageAddress};
@@ -98,8 +99,9 @@ impl Area {
     }
 
     /// Make `image`, written to area `half`, the last checkpoint.
-    fn end(&mut self, half: usize, image: Image) {
+    fn end(&mut self, half: usize, image: Image, ftl: &mut Ftl) {
         debug_assert!(self.used[half] > 0, "area {half} has not been written");
+        ftl.owners.drop_map(1 - half);
         self.used[half] = self.pages_of(&image).div_ceil(self.pages_per_block);
         (self.current, self.half) = (Some(Box::new(image)), half);
     }
@@ -120,6 +122,20 @@ impl Area {
 }
 
 impl Power {
+    /// The checkpoint, which is on flash, stays when the controller of `ftl` loses its memory.
+    pub(super) fn keep_checkpoint(&mut self, ftl: &Ftl) {
+        if let Some(image) = &mut self.area.current {
+            image.take_map(ftl);
+        }
+    }
+
+    /// Leave the map of the checkpoint to `ftl`, which a mount has rebuilt from it.
+    pub(super) fn release_checkpoint(&mut self, ftl: &mut Ftl) {
+        if let Some(image) = &mut self.area.current {
+            image.leave_map(ftl);
+        }
+    }
+
     /// Drop the checkpoint that is being written, which a cut ends: the next one is due as if it had not begun.
     pub(super) fn drop_checkpoint(&mut self) {
         if let Some(writing) = self.writing.take() {
@@ -165,7 +181,7 @@ impl Power {
         assert!(self.checkpointed <= admitted, "pages are admitted backwards");
         let before = std::mem::replace(&mut self.checkpointed, admitted);
         let planes = core.ftl.geo.planes;
-        let mut image = Image::of(&core.ftl, &self.moved);
+        let mut image = Image::of(&mut core.ftl, half, &self.moved);
         let records = self.nvram.records().chain(self.backlog.iter().copied());
         image.end_later(&under_way, &records.collect::<Vec<_>>(), self.area.current.as_deref());
         let pages = self.area.pages_of(&image);
@@ -217,7 +233,7 @@ impl Power {
         let CheckpointWrite { image, half, records, backlog, .. } =
             *self.writing.take().expect("a checkpoint is being written");
         debug_assert!(records <= self.nvram.len(), "records went before their checkpoint");
-        self.area.end(half, image);
+        self.area.end(half, image, &mut core.ftl);
         self.nvram.clean(records);
         // Those that were written meanwhile have been counted among the ones that had found no room.
         debug_assert!(backlog <= self.backlog.len(), "the backlog shrinks without a checkpoint");

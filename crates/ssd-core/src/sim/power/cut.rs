@@ -100,7 +100,9 @@ impl Ssd {
             plugs,
             machine: _,
         } = self;
-        let config = &power.as_ref().expect("a device whose power may be cut").config;
+        let power = power.as_mut().expect("a device whose power may be cut");
+        power.keep_checkpoint(&core.ftl);
+        let config = &power.config;
         core.lose_power(config, plugs);
         *contents = None;
         *copies = Copies::new(config);

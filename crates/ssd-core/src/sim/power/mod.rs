@@ -103,14 +103,14 @@ impl Ssd {
 impl Power {
     /// For the device `ftl`, to which `sequence` pages have been admitted; `None` if its power is never cut. A device
     /// whose pages alone do not determine its state, as after TRIMs, starts with a checkpoint.
-    pub(crate) fn new(config: &Config, ftl: &Ftl, sequence: u64) -> Option<Box<Power>> {
+    pub(crate) fn new(config: &Config, ftl: &mut Ftl, sequence: u64) -> Option<Box<Power>> {
         if config.power.cut == PowerCut::Never {
             return None;
         }
         assert!(config.raid.group == 0, "the config layer has refused parity");
         assert!(config.wear.endurance == 0, "the config layer has refused endurance");
         assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
-        let first = (!ftl.is_in_its_pages()).then(|| Image::of(ftl, &[]));
+        let first = (!ftl.is_in_its_pages()).then(|| Image::of(ftl, 0, &[]));
         Some(Box::new(Power {
             config: config.clone(),
             nvram: Nvram::new(config.power.nvram_bytes, config.power.nvram_ns),

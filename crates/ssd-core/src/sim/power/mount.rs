@@ -157,6 +157,7 @@ impl Ssd {
         let cut = power.off_since.take();
         let cut = cut.expect("the caller has mounted a device without power");
         power.repeated.clear();
+        power.release_checkpoint(&mut core.ftl);
         debug_assert!(power.writing.is_none(), "a checkpoint has survived");
         debug_assert!(power.unrecorded.is_empty(), "a request has survived");
         core.gc = Collector::new(&power.config, &core.ftl, &plugs);
