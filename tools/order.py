@@ -35,7 +35,6 @@ EARLIER = "its runs were made before choices were registered"
 KNOWN: dict[str, str] = {
     "adaptive-channel": EARLIER,
     "combined": "its runs are of 45d1d7e82794-dirty, and its choices entered with its page",
-    "deferred-gc-raid": EARLIER,
     "raid-beyond": EARLIER,
     "remapcom": EARLIER,
     "separations": EARLIER,
