@@ -33,7 +33,6 @@ STATED = re.compile(
 )
 EARLIER = "its runs were made before choices were registered"
 KNOWN: dict[str, str] = {
-    "adaptive-channel": EARLIER,
     "combined": "its runs are of 45d1d7e82794-dirty, and its choices entered with its page",
     "raid-beyond": EARLIER,
     "remapcom": EARLIER,
