@@ -29,6 +29,7 @@ __all__ = [
     "KvSnapshot",
     "KvUncertainError",
     "LogReader",
+    "Start",
     "Store",
     "StuckError",
     "Traces",
@@ -79,6 +80,7 @@ __all__ = [
     "trace_totals",
 ]
 
+_Progress: TypeAlias = Callable[[str, int, int | None], object]
 _Bytes: TypeAlias = bytes | bytearray | memoryview
 _Part = TypeVar("_Part", covariant=True)
 
@@ -165,23 +167,12 @@ class Device:
     """A simulated device; `ssdlab.Device` is the way to it."""
 
     def __new__(cls, config: str, *, policies: list[tuple[str, object, str]] = ...) -> Device: ...
-    def precondition(
-        self, *, progress: Callable[[str, int, int | None], object] | None = None
-    ) -> None:
+    def precondition(self, *, progress: _Progress | None = None) -> None:
         """Write it as the configuration says, in functional mode, or load the snapshot it names."""
-    def load(
-        self,
-        path: Path | str,
-        *,
-        progress: Callable[[str, int, int | None], object] | None = None,
-    ) -> None:
+    def load(self, path: Path | str, *, progress: _Progress | None = None) -> None:
         """Take over the state in a snapshot."""
     def save(
-        self,
-        path: Path | str,
-        *,
-        replace: bool = False,
-        progress: Callable[[str, int, int | None], object] | None = None,
+        self, path: Path | str, *, replace: bool = False, progress: _Progress | None = None
     ) -> str:
         """Save its state at rest; the digest."""
     def submit(
@@ -487,7 +478,7 @@ def serve(
     ready: Callable[[str], object],
     asks: Callable[[], bool],
     hear: Callable[[str], object],
-    progress: Callable[[str, int, int | None], object] | None,
+    progress: _Progress | None,
 ) -> str:
     """Serve a drive over NBD until Ctrl-C; the summary as JSON.
 
@@ -499,35 +490,44 @@ def serve(
     """
 
 def served_why(
-    config: str,
-    folder: Path | str,
-    generation: int | None,
-    id: int,
-    progress: Callable[[str, int, int | None], object] | None,
+    config: str, folder: Path | str, generation: int | None, id: int, progress: _Progress | None
 ) -> str:
     """Why a request took as long as it did, as JSON; `folder`: state or recording."""
 
 def run(
     config: str,
     *,
-    progress: Callable[[str, int, int | None], object] | None = None,
+    progress: _Progress | None = None,
     folder: Path | str | None = None,
     commit: str | None = None,
     audit_every: int = 0,
     policies: list[tuple[str, object, str]] = ...,
     device: Device | None = None,
+    start: Start | None = None,
     traces: Traces | None = None,
 ) -> Finished:
     """Run a resolved configuration (JSON); logs go into `folder`, which must exist.
 
     `policies`: key of the configuration, the object that stands in for its policy, its name. The
-    run starts from the state of `device`, which stays as it is. Its trace is taken from `traces`,
-    or kept there.
+    run starts from the state of `device`, which stays as it is, or from that of `start`, which is
+    used up. Its trace is taken from `traces`, or kept there.
     """
 
-def snapshot_info(
-    path: Path | str, *, progress: Callable[[str, int, int | None], object] | None = None
-) -> str:
+@final
+class Start:
+    """A preconditioned device for one run, or for one in each process forked from this one."""
+
+    def __new__(cls, config: str, *, progress: _Progress | None = None) -> Start:
+        """Precondition the device of a resolved configuration (JSON)."""
+
+    @staticmethod
+    def key(config: str) -> str | None:
+        """What determines the preconditioned device of a configuration (JSON), as text.
+
+        None if its run cannot start from a `Start`.
+        """
+
+def snapshot_info(path: Path | str, *, progress: _Progress | None = None) -> str:
     """What the snapshot in a file is of, as JSON."""
 
 def trace_info(
@@ -612,10 +612,7 @@ def trace_split(
     """Write every volume of a trace to a file in `folder`; JSON of what was done."""
 
 def trace_requests(
-    config: str,
-    *,
-    limit: int,
-    progress: Callable[[int, int | None], object] | None = None,
+    config: str, *, limit: int, progress: Callable[[int, int | None], object] | None = None
 ) -> tuple[
     npt.NDArray[np.uint64],
     npt.NDArray[np.uint64],

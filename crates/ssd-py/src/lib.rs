@@ -296,6 +296,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(published::published, module)?)?;
     module.add_function(wrap_pyfunction!(published::toml_json, module)?)?;
     module.add_function(wrap_pyfunction!(panics::last_panic, module)?)?;
+    module.add_class::<run::Start>()?;
     module.add_function(wrap_pyfunction!(trace_info::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::footprint_pages, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_totals, module)?)?;

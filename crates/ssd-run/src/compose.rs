@@ -7,7 +7,7 @@ use crate::foresee;
 use crate::page_file::in_files;
 use crate::pull::PullDriver;
 use crate::report::{Circumstances, Ending, FinishedRun};
-use crate::start;
+use crate::start::{self, StartState};
 use crate::workload::open_workload;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::separation::foresees;
@@ -26,6 +26,8 @@ pub struct Setup {
     pub plugs: Plugs,
     /// State of the device to start from, instead of preconditioning or a snapshot file.
     pub device: Option<DeviceSnapshot>,
+    /// The preconditioned device to start from, instead of preconditioning one.
+    pub start: Option<StartState>,
 }
 
 /// A run that has started and ended.
@@ -45,11 +47,12 @@ pub fn run(config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<E
     foresee::check(&config)?;
     let opened = open_workload(&mut config, caller)?;
     let mut log = caller.log(&config.metrics).map_err(RunError::Log)?;
-    let Setup { commit, audit_every, plugs, device } = setup;
+    let Setup { commit, audit_every, plugs, device, start } = setup;
     let mut plugs = in_files(plugs);
     if foresees(&config.alloc.separation) {
         plugs = plugs.foreseeing(foresee::future_of(&config, caller)?);
     }
+    let preconditioned = start.map(|start| start.into_device(&config)).transpose()?;
     let start = start::device(&config, device.as_ref(), &plugs, caller)?;
     drop(device);
     let warnings = opened.warnings();
@@ -70,8 +73,9 @@ pub fn run(config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<E
         log: log.as_deref_mut().map(|log| log as &mut dyn crate::RunLog),
     };
     let mut source = opened.source;
+    let start = preconditioned.or_else(|| start.map(|(device, _)| device));
     let mut finished = match start {
-        Some((device, _)) => driver.run_from(device, &mut *source),
+        Some(device) => driver.run_from(device, &mut *source),
         None => driver.run(&mut *source),
     };
     if let Some(Err(message)) = log.map(crate::RunLog::finish)

@@ -46,6 +46,6 @@ pub use error::RunError;
 pub use pull::PullDriver;
 pub use push::{PushDriver, PushError};
 pub use report::{Circumstances, Ending, FinishedRun, report_of};
-pub use start::load_snapshot;
+pub use start::{StartState, load_snapshot, start_key};
 pub use submission::Submission;
 pub use workload::open_workload;

@@ -2,6 +2,7 @@
 
 use crate::caller::{Caller, ClockReading, RunLog, Stage};
 use crate::report::{self, Circumstances, Ending, FinishedRun};
+use crate::start::precondition;
 use ssd_core::config::Mode;
 use ssd_core::functional_run::FunctionalRun;
 use ssd_core::host::device::DeviceError;
@@ -36,10 +37,7 @@ impl PullDriver<'_> {
     pub fn run(&mut self, source: &mut dyn Source) -> FinishedRun {
         assert_eq!(self.config.precondition.snapshot, None, "a snapshot is loaded before the run");
         let mut device = Functional::with_plugs(self.config, &self.circumstances.plugs);
-        let mut keep_going = |done, total| {
-            self.caller.progress(Stage::Precondition, done, Some(total)).is_continue()
-        };
-        let ending = match device.precondition(self.config, &mut keep_going) {
+        let ending = match precondition(&mut device, self.config, &mut *self.caller) {
             Ok(true) => None,
             Ok(false) | Err(DeviceError::Interrupted) => Some(Ending::Interrupted),
             Err(e) => Some(Ending::Failed(format!("preconditioning failed: {e}"))),

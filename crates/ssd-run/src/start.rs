@@ -1,11 +1,14 @@
-//! The initial state of a device that is not preconditioned: a snapshot in a file or in memory.
+//! The initial state of a device: a snapshot in a file or in memory, or a preconditioned device for several runs.
 
 use crate::caller::{Caller, Stage};
 use crate::error::RunError;
-use ssd_core::config::Config;
+use ssd_core::config::{Config, DataMode};
 use ssd_core::ftl::plugs::Plugs;
+use ssd_core::ftl::separation::foresees;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_core::host::device::DeviceError;
 use ssd_core::sim::functional::Functional;
+use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::{self, LoadError};
 use std::path::Path;
 
@@ -44,4 +47,73 @@ pub(crate) fn device(
             LoadError::Interrupted => RunError::Interrupted,
         })?;
     Ok(Some((restored(&snapshot, &format!("{key}{file}"))?, digest)))
+}
+
+/// Tables of a configuration on which the preconditioned device does not depend.
+const LATER: [&str; 5] = ["workload", "host", "sched", "controller", "interconnect"];
+
+/// The part of `config` that determines its preconditioned device, as JSON. `None` if the run does not precondition a
+/// device, or prepares more than the device.
+#[must_use]
+pub fn start_key(config: &RunConfig) -> Option<String> {
+    let is_restored = config.precondition.snapshot.is_some();
+    if is_restored || config.run.data != DataMode::None || foresees(&config.alloc.separation) {
+        return None;
+    }
+    let mut tables = serde_json::to_value(config).expect("a configuration is JSON");
+    let tables = tables.as_object_mut().expect("a configuration is a table of tables");
+    tables.retain(|name, table| table.is_object() && !LATER.contains(&name.as_str()));
+    // Of these tables, it depends on these keys.
+    let unit = config.timing.busy_unit;
+    tables.insert("timing".into(), serde_json::to_value(unit).expect("a word"));
+    if let Some(run) = tables.get_mut("run").and_then(|run| run.as_object_mut()) {
+        run.retain(|name, _| name == "seed" || name == "data");
+    }
+    Some(serde_json::Value::Object(std::mem::take(tables)).to_string())
+}
+
+/// A preconditioned device, from which any run with the same [`start_key`] can start.
+pub struct StartState {
+    key: String,
+    device: Functional,
+}
+
+impl StartState {
+    /// Precondition the device of `config`.
+    ///
+    /// # Errors
+    /// The device cannot be filled, `config` has no [`start_key`], or the caller has ended the preconditioning.
+    pub fn new(config: &RunConfig, caller: &mut dyn Caller) -> Result<StartState, RunError> {
+        let refused = |message: &str| RunError::Config(message.to_owned());
+        let key = start_key(config).ok_or_else(|| refused("its runs cannot share a device"))?;
+        let mut device = Functional::with_plugs(config, &Plugs::default());
+        let ended = precondition(&mut device, config, caller);
+        match ended {
+            Ok(true) => Ok(StartState { key, device }),
+            Ok(false) | Err(DeviceError::Interrupted) => Err(RunError::Interrupted),
+            Err(error) => Err(refused(&error.to_string())),
+        }
+    }
+
+    /// The device, for a run of `config`.
+    ///
+    /// # Errors
+    /// It is another device.
+    pub(crate) fn into_device(self, config: &RunConfig) -> Result<Functional, RunError> {
+        if start_key(config).as_ref() == Some(&self.key) {
+            return Ok(self.device);
+        }
+        Err(RunError::Config("this run starts from another device".into()))
+    }
+}
+
+/// Precondition `device`. False if the caller has ended it.
+pub(crate) fn precondition(
+    device: &mut Functional,
+    config: &Config,
+    caller: &mut dyn Caller,
+) -> Result<bool, DeviceError> {
+    let mut keep_going =
+        |done, total| caller.progress(Stage::Precondition, done, Some(total)).is_continue();
+    device.precondition(config, &mut keep_going)
 }

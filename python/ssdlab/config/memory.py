@@ -15,6 +15,10 @@ from ssdlab.errors import ConfigError
 BYTES_A_PAGE = 16
 """Upper estimate for a device; a test compares it with what runs report."""
 
+CHANGED_BYTES = 256 << 10
+"""Bytes of a device that a request changes: pages of memory with the entries of 16 flash pages in
+four tables."""
+
 TRACES = "SSDLAB_TRACES_SIZE"
 """Environment variable: how much of a process's memory the traces shared by its runs may take."""
 TRACES_SHARE = 4
@@ -47,6 +51,13 @@ def device_bytes(config: Config) -> int:
     return pages * int(device["pages_per_block"]) * BYTES_A_PAGE
 
 
+def changed_bytes(config: Config) -> int:
+    """Estimate of the bytes of a shared device that a run of `config` changes, and so copies."""
+    requests = config["workload.requests"]
+    everything = device_bytes(config)
+    return everything if requests is None else min(everything, requests * CHANGED_BYTES)
+
+
 def available() -> int | None:
     """Available bytes; None if the system does not say."""
     try:
@@ -66,14 +77,14 @@ def check(configs: Sequence[Config], jobs: int = 1) -> None:
     check_needed([device_bytes(config) for config in configs], jobs)
 
 
-def check_needed(bytes_: Sequence[int], jobs: int) -> None:
-    """As `check`, for devices that take this much memory each."""
+def check_needed(bytes_: Sequence[int], jobs: int, shared_bytes: int = 0) -> None:
+    """As `check`, for runs that take this much memory each, and `shared_bytes` together."""
     largest = sorted(bytes_, reverse=True)
-    required, free = sum(largest[:jobs]), available()
+    required, free = shared_bytes + sum(largest[:jobs]), available()
     if free is None or required <= free:
         return
     remedy = "use larger pages or fewer blocks"
-    if jobs > 1 and largest[0] <= free:
+    if jobs > 1 and shared_bytes + largest[0] <= free:
         remedy = f"run fewer at once ({argument('jobs')})"
     raise ConfigError(
         [

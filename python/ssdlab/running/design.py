@@ -25,6 +25,7 @@ from ssdlab.results.text import folded_points
 from ssdlab.running.compare_runs import check_seeds
 from ssdlab.running.job import check_traces
 from ssdlab.running.simulate import Plugs, merge_plugs
+from ssdlab.running.starts import start_key
 from ssdlab.versions import described
 
 MOST_RUNS = 100_000
@@ -81,6 +82,16 @@ class Design:
             return self.load(point)[0]
         except ConfigError as error:
             return error.messages
+
+    @property
+    def shares_start(self) -> bool:
+        """Whether its runs start from one device, as far as its first and last points show."""
+        try:
+            ends = [self.load(point) for point in (0, len(self.space) - 1)]
+        except ConfigError:
+            return False
+        keys = {None if policies.by_key else start_key(config) for config, policies in ends}
+        return len(self.space) > 1 and len(keys) == 1 and None not in keys
 
     @property
     def checked(self) -> Sequence[int]:
@@ -228,6 +239,8 @@ def check(design: Design, jobs: int) -> None:
     good: set[tuple[str, int]] = set()
     reasons: dict[tuple[str, int], tuple[str, ...]] = {}
     demands: list[int] = []
+    shared_bytes = 0
+    shares_start = design.shares_start
     listed_keys = [
         (key, {id(value): i for i, value in enumerate(values)})
         for key, values in design.space.columns.items()
@@ -241,7 +254,11 @@ def check(design: Design, jobs: int) -> None:
         if isinstance(result, Config):
             possible += 1
             good.update(places)
-            demands.append(memory.device_bytes(result))
+            device_bytes = memory.device_bytes(result)
+            if shares_start:
+                shared_bytes = device_bytes
+                device_bytes = memory.changed_bytes(result)
+            demands.append(device_bytes)
             continue
         errors |= dict.fromkeys(result)
         for place in places:
@@ -254,7 +271,7 @@ def check(design: Design, jobs: int) -> None:
     }
     if bad:
         raise ConfigError(_first_messages(dict.fromkeys(_impossible(design.space, bad))))
-    memory.check_needed(demands, jobs)
+    memory.check_needed(demands, jobs, shared_bytes)
 
 
 def _impossible(space: Space, bad: Mapping[tuple[str, int], tuple[str, ...]]) -> Iterator[str]:

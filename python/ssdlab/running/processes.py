@@ -13,6 +13,7 @@ import io
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NoReturn, TypeVar
 
+from ssdlab import _core
 from ssdlab.config.resolve import Config
 from ssdlab.display.argument import argument
 from ssdlab.display.progress import REDRAW_S, Callback
@@ -92,7 +94,9 @@ def run_apart(
                 pickle.dump(job, process.stdin)
                 process.stdin.flush()
             watcher.start()
-            return _answer(process, process.stdout, callback, stop)
+            return answer(
+                process.stdout, callback, lambda: _exit_text(process.wait(), stop.is_set())
+            )
         finally:
             process.kill()
 
@@ -111,14 +115,13 @@ def _end_on(stop: threading.Event, process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def _answer(
-    process: subprocess.Popen[bytes], messages: IO[bytes], callback: Callback, stop: threading.Event
-) -> Report:
+def answer(messages: IO[bytes], callback: Callback, death: Callable[[], str]) -> Report:
+    """The report that the process of a run sends; `death` says why none came."""
     while True:
         try:
             kind, *rest = pickle.load(messages)
         except (EOFError, pickle.UnpicklingError):
-            raise Died(_exit_text(process.wait(), stop.is_set())) from None
+            raise Died(death()) from None
         if kind == "progress":
             with suppress(KeyboardInterrupt):  # `stop` is set: the process learns it by itself.
                 callback(*rest)
@@ -177,6 +180,22 @@ def main() -> NoReturn:
     jobs = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    job = pickle.load(sys.stdin.buffer)
+    sys.stdin = io.StringIO()
+    _execute(job, jobs, messages)
+
+
+def serve(connection: socket.socket, start: _core.Start) -> NoReturn:
+    """Execute the run that a connection describes from a start state."""
+    jobs = connection.makefile("rb")
+    job = pickle.load(jobs)
+    _execute(job, jobs, connection.makefile("wb"), start)
+
+
+def _execute(
+    job: dict[str, Any], jobs: IO[bytes], messages: IO[bytes], start: _core.Start | None = None
+) -> NoReturn:
+    """Execute `job` until `jobs` ends, and send what becomes of it."""
     lock, stop = threading.Lock(), threading.Event()
 
     def send(*message: object) -> None:
@@ -184,8 +203,6 @@ def main() -> NoReturn:
             messages.write(pickle.dumps(message))
             messages.flush()
 
-    job = pickle.load(sys.stdin.buffer)
-    sys.stdin = io.StringIO()
     sys.stdout = _OutputStream(send)
 
     def watch_input() -> None:
@@ -195,7 +212,7 @@ def main() -> NoReturn:
 
     threading.Thread(target=watch_input, daemon=True).start()
     with suppress(BrokenPipeError):
-        send(*_outcome(job, send, stop))
+        send(*_outcome(job, send, stop, start))
     # Threads that a policy has started do not keep the process alive.
     sys.stderr.flush()
     os._exit(0)
@@ -211,7 +228,10 @@ def _handle_interrupt(_: int, frame: FrameType | None) -> None:
 
 
 def _outcome(
-    job: dict[str, Any], send: Callable[..., None], stop: threading.Event
+    job: dict[str, Any],
+    send: Callable[..., None],
+    stop: threading.Event,
+    start: _core.Start | None,
 ) -> tuple[object, ...]:
     last_stage, last_time = "", 0.0
 
@@ -241,6 +261,7 @@ def _outcome(
             html=job["html"],
             policies=policies,
             moved=job["moved"],
+            start=start,
         )
     except Interrupted as interruption:
         return "interrupted", interruption.report, "", "", None

@@ -7,7 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from ssdlab.results.report import Report
 from ssdlab.running.job import Job
 from ssdlab.running.processes import Died, run_apart
 from ssdlab.running.simulate import run_loaded
+from ssdlab.running.starts import StartStates, run_from
 
 SIGNALS_S = 0.2
 """Seconds between checks for signals in the main thread."""
@@ -51,6 +52,8 @@ class PlannedRun:
     """The keys that are varied, and their values in this run."""
     key: Any = None
     """What identifies it in a `RunTable`, if it belongs to one."""
+    shares_start: bool = False
+    """Whether others are known to start from the same device."""
 
     @property
     def title(self) -> str:
@@ -151,15 +154,20 @@ class Threads:
         threads: list[Future[None]] = []
         running = _Running()
         traces = _core.Traces(memory.traces_bytes(memory.available() or 0))
+        starts = StartStates()
         pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="run")
-        with pool, waiting_for(threads, work):
-            threads.extend(pool.submit(self._work, work, running, traces) for _ in range(self.jobs))
+        with closing(starts), pool, waiting_for(threads, work):
+            threads.extend(
+                pool.submit(self._work, work, running, traces, starts) for _ in range(self.jobs)
+            )
         # An interrupt within `submit` leaves a thread that the pool does not wait for.
         running.wait()
         for thread in threads:
             thread.result()
 
-    def _work(self, work: Work, running: _Running, traces: _core.Traces) -> None:
+    def _work(
+        self, work: Work, running: _Running, traces: _core.Traces, starts: StartStates
+    ) -> None:
         while True:
             with running.ended:
                 run = work.next()
@@ -167,13 +175,9 @@ class Threads:
                     return
                 running.number += 1
             try:
-                work.end(run, self.execute(run, work, traces))
+                work.end(run, execute_run(run, work, self.apart, traces, starts))
             finally:
                 running.finish()
-
-    def execute(self, run: PlannedRun, work: Work, traces: _core.Traces) -> RunEnd:
-        """Execute a run in its own thread."""
-        return execute_run(run, work, self.apart, traces)
 
 
 class _Running:
@@ -217,11 +221,18 @@ def _wait(threads: list[Future[None]], stop: threading.Event) -> None:
 
 
 def execute_run(
-    run: PlannedRun, work: Work, apart: bool = False, traces: _core.Traces | None = None
+    run: PlannedRun,
+    work: Work,
+    apart: bool = False,
+    traces: _core.Traces | None = None,
+    starts: StartStates | None = None,
 ) -> RunEnd:
-    """Execute a run of `work` here, in this thread or, with `apart`, in its own process."""
+    """Execute a run of `work` here, in this thread or, with `apart`, in its own process.
+
+    `starts`: the start states that it may share with other runs.
+    """
     try:
-        return RunEnd("completed", _report_of(run, work, apart, traces))
+        return RunEnd("completed", _report_of(run, work, apart, traces, starts))
     except Interrupted as interruption:
         return RunEnd("interrupted", interruption.report)
     except RunError as failure:
@@ -242,11 +253,23 @@ def place_of(run: PlannedRun, folder: Path) -> Path:
     return place
 
 
-def _report_of(run: PlannedRun, work: Work, apart: bool, traces: _core.Traces | None) -> Report:
+def _report_of(
+    run: PlannedRun,
+    work: Work,
+    apart: bool,
+    traces: _core.Traces | None,
+    starts: StartStates | None,
+) -> Report:
     out = None if work.folder is None else place_of(run, work.folder)
     callback, html = work.callback(run), work.html and run.first
-    if run.policies or apart:
+    if run.policies:
         return run_apart(run.config, run.policies, callback, work.stop, out=out, html=html)
+    state = starts.state_for(run.config, run.shares_start) if starts else None
+    connection = state.connect(callback, work.stop) if state else None
+    if connection:
+        return run_from(connection, run.config, callback, work.stop, out=out, html=html)
+    if apart:
+        return run_apart(run.config, b"", callback, work.stop, out=out, html=html)
     return run_loaded(run.config, callback, out=out, html=html, traces=traces)
 
 

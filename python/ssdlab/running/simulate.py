@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,28 +70,31 @@ def run_loaded(
     device: Device | None = None,
     moved: LocalPaths = NOTHING,
     traces: _core.Traces | None = None,
+    start: _core.Start | None = None,
 ) -> Report:
     """Simulate a resolved configuration; as `run`, without any output on the terminal.
 
-    `moved`: where its files are here, if elsewhere; `traces`: where its trace is kept for others.
+    `moved`: where its files are here, if elsewhere; `traces`: where its trace is kept for others;
+    `start`: its preconditioned device, if there is one, which it uses up.
     """
     config = fitted(config, callback, moved)
     memory.check([config])
     policy.check_policies(config, policies)
     reads = [config.file] if config.file else []
     config = policies.name_in(config)
+    simulator = partial(run_simulator, device=device, traces=traces, start=start)
     if out is None:
         requested = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
         if requested:
             raise ConfigError(
                 [f"metrics.{key}: a log needs a folder to go to (out)" for key in requested]
             )
-        finished = run_simulator(moved.config(config), callback, None, policies, device, traces)
+        finished = simulator(moved.config(config), callback, None, policies)
         report = _report(finished, config, moved, None)
     else:
         with draft(Path(out), force, reads) as staging:
             local_config = moved.config(config)
-            finished = run_simulator(local_config, callback, staging.path, policies, device, traces)
+            finished = simulator(local_config, callback, staging.path, policies)
             staging.settle(finished.ending == "completed")
             report = _report(finished, config, moved, staging)
             try:
@@ -117,6 +121,7 @@ def run_simulator(
     policies: Policies,
     device: Device | None = None,
     traces: _core.Traces | None = None,
+    start: _core.Start | None = None,
 ) -> _core.Finished:
     """Run the simulator, with its errors as those of `ssdlab.errors`."""
     with translate_errors():
@@ -128,6 +133,7 @@ def run_simulator(
             policies=policies.core_arguments(),
             device=None if device is None else device.core,
             traces=traces,
+            start=start,
         )
 
 

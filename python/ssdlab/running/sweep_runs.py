@@ -144,10 +144,15 @@ def run_sweep(
         )
         base = Sweep(config.name, shown, (), design.runs, design.log, identity, folder=out)
 
+        shares_start = design.shares_start
+
         def plan(point: int, seed: int | None) -> PlannedRun:
             config, policies = design.load(point, seed)
             label = point_label(shown[point])
-            return PlannedRun(label, config, policies.pack(), seed, key=(point, seed))
+            packed = policies.pack()
+            return PlannedRun(
+                label, config, packed, seed, key=(point, seed), shares_start=shares_start
+            )
 
         def snapshot(*, running: bool = False, cut: bool = False) -> Sweep:
             outcomes = ordered(table.ended())

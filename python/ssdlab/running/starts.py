@@ -1,0 +1,217 @@
+"""Start states: preconditioned devices, each made once for all runs that start from it.
+
+A state is in a process of its own, which forks for every run. The run then owns a copy of the
+device that takes memory only where it changes. The process has no other thread when it forks.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from ssdlab import _core
+from ssdlab.config import memory
+from ssdlab.config.resolve import Config
+from ssdlab.display.progress import Callback
+from ssdlab.results.report import Report
+from ssdlab.running import processes
+from ssdlab.running.moved import NOTHING
+from ssdlab.running.simulate import NONE
+
+LEAST_BYTES = 64 << 20
+"""Smallest device for which a state is kept: others are made in less time than a process starts."""
+MOST_STATES = 4
+"""Most states at a time, if they fit into a third of the available memory."""
+CHILD = """
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from ssdlab.running.starts import main
+main()
+"""
+
+
+def start_key(config: Config) -> str | None:
+    """What determines the preconditioned device of a run, as text. None if it makes its own."""
+    reads_trace = config["workload.trace"] or config["workload.like"]
+    is_small = memory.device_bytes(config) < LEAST_BYTES
+    if not hasattr(os, "fork") or is_small or reads_trace:
+        return None  # Runs in threads share their traces.
+    return _core.Start.key(config.text)
+
+
+class StartStates:
+    """The start states of the runs of a `Runner`, until it is closed."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.uses: dict[str, int] = {}
+        """How many runs have asked for a state, by its key."""
+        self.states: OrderedDict[str, _State] = OrderedDict()
+        """The latest are last."""
+
+    def state_for(self, config: Config, is_shared: bool = False) -> _State | None:
+        """The state from which a run starts; None if it preconditions its own device.
+
+        The first run from a state does so unless `is_shared`: no state is made for a single run.
+        """
+        key = start_key(config)
+        if key is None:
+            return None
+        with self.lock:
+            self.uses[key] = self.uses.get(key, 0) + 1
+            if self.uses[key] == 1 and not is_shared:
+                return None
+            if key not in self.states:
+                room = (memory.available() or 0) // (3 * memory.device_bytes(config))
+                while len(self.states) >= max(1, min(MOST_STATES, room)):
+                    self.states.popitem(last=False)[1].close()
+                self.states[key] = _State(config)
+            self.states.move_to_end(key)
+            return self.states[key]
+
+    def close(self) -> None:
+        """End the processes of all states. Runs that have started continue."""
+        with self.lock:
+            for state in self.states.values():
+                state.close()
+            self.states.clear()
+
+
+class _State:
+    """A process with a start state. It ends when its standard input does."""
+
+    def __init__(self, config: Config) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="ssdlab-start-")
+        self.address = str(Path(self.folder.name) / "runs")
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # As for the process of a run.
+        )
+        assert self.process.stdin
+        with suppress(BrokenPipeError):
+            for value in (sys.path, self.address, config.text):
+                pickle.dump(value, self.process.stdin)
+            self.process.stdin.flush()
+        self.lock = threading.Lock()
+        self.made: bool | None = None
+
+    def connect(self, callback: Callback, stop: threading.Event) -> socket.socket | None:
+        """The connection to a new copy of the state, once it is made.
+
+        None if it cannot be made or has been closed, or if `stop` is set: the run says why.
+        """
+        if not self._is_made(callback, stop):
+            return None
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(self.address)
+        except OSError:
+            connection.close()
+            return None
+        return connection
+
+    def _is_made(self, callback: Callback, stop: threading.Event) -> bool:
+        with self.lock:
+            assert self.process.stdout
+            while self.made is None:
+                words = self.process.stdout.readline().split()
+                if len(words) == 2:
+                    with suppress(KeyboardInterrupt):  # `stop` is set.
+                        callback("precondition", int(words[0]), int(words[1]))
+                if stop.is_set() or len(words) < 2:
+                    self.made = words == [b"made"]
+            return self.made
+
+    def close(self) -> None:
+        """End the process. Runs that it has forked continue."""
+        assert self.process.stdin
+        with suppress(OSError):
+            self.process.stdin.close()
+        if not self.made:
+            self.process.kill()
+        self.process.wait()
+        with self.lock:
+            self.made = False
+            if self.process.stdout:
+                self.process.stdout.close()
+        self.folder.cleanup()
+
+
+def run_from(
+    connection: socket.socket,
+    config: Config,
+    callback: Callback,
+    stop: threading.Event,
+    *,
+    out: Path | None,
+    html: bool,
+) -> Report:
+    """As `run_apart`, from the state behind `connection`."""
+    with connection, connection.makefile("rb") as messages:
+        job: dict[str, object] = {"config": config.text, "out": out, "html": html}
+        job |= {"policies": NONE.pack(), "moved": NOTHING, "sources": ""}
+        ended = threading.Event()
+        watcher = threading.Thread(target=_end_on, args=(stop, ended, connection), daemon=True)
+        try:
+            with suppress(OSError):  # It has died: there is no answer either.
+                connection.sendall(pickle.dumps(job))
+            watcher.start()
+            return processes.answer(messages, callback, lambda: "its process ended before the run")
+        finally:
+            ended.set()
+
+
+def _end_on(stop: threading.Event, ended: threading.Event, connection: socket.socket) -> None:
+    """Tell the process of a run to stop when `stop` is set."""
+    while not stop.wait(0.2):
+        if ended.is_set():
+            return
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+
+
+# The other side.
+
+
+def main() -> NoReturn:
+    """Make the state that standard input describes, and fork for each connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Nobody waits for the forked processes.
+    address, config = pickle.load(sys.stdin.buffer), pickle.load(sys.stdin.buffer)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
+
+    def say_progress(_: str, done: int, total: int | None) -> None:
+        print(done, total, flush=True)
+
+    try:
+        start = _core.Start(config, progress=say_progress)
+        print("made", flush=True)
+    except (_core.ConfigError, BrokenPipeError):
+        os._exit(1)  # The run that is made without it says why.
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
+    poll.register(sys.stdin, select.POLLIN)
+    while True:
+        ready = [number for number, _ in poll.poll()]
+        if listener.fileno() not in ready:
+            os._exit(0)  # Its standard input has ended.
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            processes.serve(connection, start)
+        connection.close()
