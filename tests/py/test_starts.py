@@ -98,16 +98,23 @@ def test_runs_from_a_state_are_those_that_precondition(states: StartStates, mode
         states.close()
 
 
-def test_the_oldest_state_is_closed(states: StartStates, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_nobody_needs_is_closed(
+    states: StartStates, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(starts, "MOST_STATES", 2)
     configs = [configured(**{"run.seed": seed}) for seed in range(3)]
     try:
-        first, *others = (states.state_for(c) or states.state_for(c) for c in configs)
+        for _ in range(3):  # In turn: the third has no room.
+            made = [states.state_for(config, is_shared=True) for config in configs]
+            assert made[0]
+            assert made[1]
+            assert made[2] is None
+        first = made[0]
+        assert states.state_for(configs[2])
         assert first
-        assert all(others)
-        assert len(states.states) == 2
         assert first.process.poll() is not None
         assert first.connect(shown, threading.Event()) is None, "the run makes its own device"
+        assert states.state_for(configs[1]) is made[1]
     finally:
         states.close()
 

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -32,7 +31,7 @@ from ssdlab.running.simulate import NONE
 LEAST_BYTES = 64 << 20
 """Smallest device for which a state is kept: others are made in less time than a process starts."""
 MOST_STATES = 4
-"""Most states at a time, if they fit into a third of the available memory."""
+"""Most states at a time. Each leaves twice its size available, except for the first."""
 CHILD = """
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
@@ -55,10 +54,11 @@ class StartStates:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.uses: dict[str, int] = {}
-        """How many runs have asked for a state, by its key."""
-        self.states: OrderedDict[str, _State] = OrderedDict()
-        """The latest are last."""
+        self.turn = 0
+        """How many runs have asked for a state."""
+        self.asked: dict[str, int] = {}
+        """The last turn in which a run has asked for a state, by the key of the state."""
+        self.states: dict[str, _State] = {}
 
     def state_for(self, config: Config, is_shared: bool = False) -> _State | None:
         """The state from which a run starts; None if it preconditions its own device.
@@ -69,16 +69,26 @@ class StartStates:
         if key is None:
             return None
         with self.lock:
-            self.uses[key] = self.uses.get(key, 0) + 1
-            if self.uses[key] == 1 and not is_shared:
-                return None
-            if key not in self.states:
-                room = (memory.available() or 0) // (3 * memory.device_bytes(config))
-                while len(self.states) >= max(1, min(MOST_STATES, room)):
-                    self.states.popitem(last=False)[1].close()
+            self.turn += 1
+            last, self.asked[key] = self.asked.get(key, 0), self.turn
+            if key not in self.states and (last or is_shared) and self._make_room(config, last):
                 self.states[key] = _State(config)
-            self.states.move_to_end(key)
-            return self.states[key]
+            return self.states.get(key)
+
+    def _make_room(self, config: Config, last: int) -> bool:
+        """Whether there is room for a state for which a run has asked in turn `last`.
+
+        A state for which no run has asked since then gives way. Runs that need more states in turn
+        than there is room for thus do not close each other's.
+        """
+        room = (memory.available() or 0) // (3 * memory.device_bytes(config))
+        if len(self.states) < max(1, min(MOST_STATES, room)):
+            return True
+        oldest = min(self.states, key=lambda key: self.asked[key])
+        if self.asked[oldest] > last:
+            return False
+        self.states.pop(oldest).close()
+        return True
 
     def close(self) -> None:
         """End the processes of all states. Runs that have started continue."""
