@@ -444,6 +444,15 @@ def test_a_drive_with_a_name_lacks_no_figure(tmp_path: Path) -> None:
             file.write_text(without + named, encoding="utf-8")
             with pytest.raises(ConfigError, match=rf"'Sixth drive' lacks {table}\.{key}: state"):
                 ssdlab.load_config(file)
+    types = [f'"{time} us"' for time in (50, 60, 70)]
+    for key in ("read", "program"):
+        # Times of the types of pages stand for the time of a page.
+        listed = re.sub(rf"(?m)^{key} = .*$", f"{key}_types = [{', '.join(types)}]", text)
+        listed = listed.replace("[device]", "[device]\nbits = 3")
+        file.write_text(listed + named, encoding="utf-8")
+        config = ssdlab.load_config(file)
+        assert config[f"timing.{key}_types_ns"] == [50_000, 60_000, 70_000]
+        assert config["run.drive"] == f"Sixth drive ({file}; not compared)"
     file.write_text(re.sub(r"(?m)^over_provisioning = .*$", "", text) + named, encoding="utf-8")
     either = r"lacks device\.over_provisioning or device\.user_capacity: state"
     with pytest.raises(ConfigError, match=either):
