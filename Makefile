@@ -130,6 +130,7 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	$(BIN)/ssdlab drives compare --out runs/drives
 	cp runs/drives/reproduction.md docs/drives.md
 	cp runs/drives/drive_errors.json python/ssdlab/config/drive_errors.json
+	cp -r runs/drives/pictures docs/
 
 scale: build ## run drives at full size beside the predictions of try, and write docs/scale.md; hours, and it resumes
 	$(BIN)/ssdlab drives scale $(addprefix --measured ,$(wildcard docs/scale.csv)) --out runs/scale

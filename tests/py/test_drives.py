@@ -31,10 +31,19 @@ from ssdlab.html.run_page import run_page
 from ssdlab.results.report import Report
 from ssdlab.running import spare_plan, trial, trial_plan
 from ssdlab_lab.reproduce.command import MARKDOWN, PAGE
-from ssdlab_lab.reproduce.drives import choices, command, errors, page, study, writes
+from ssdlab_lab.reproduce.drives import (
+    choices,
+    command,
+    errors,
+    page,
+    study,
+    sustained,
+    writes,
+)
 from ssdlab_lab.reproduce.drives.known import Drive, drive_of, drives
 from ssdlab_lab.reproduce.drives.study import LOAD, Drives, Place
 from ssdlab_lab.reproduce.folders import JSON, FolderProperties
+from sustained_runs import filled
 
 BEGUN = FolderProperties("drives", False, {}, "0" * 64, None)
 """Runs of no commit."""
@@ -47,6 +56,8 @@ def done_with(waf: float, knee: int) -> Drives:
     """Every run with one write amplification; loads from `knee` on take 2 ms."""
 
     def report(place: Place) -> Report:
+        if place[1] == sustained.NAME:
+            return filled(drives()[place[0]])
         slow = place[1] == LOAD and place[2] >= knee
         latency = SimpleNamespace(p50=10_000, p99=2_000_000 if slow else 20_000)
         return cast(
@@ -70,7 +81,9 @@ def test_a_drive_is_its_file(drive: Drive) -> None:
     assert drive.title in drive_text(drive).splitlines()[0]
     assert drive.config.name == drive.name.replace(":", "-")
     fitted = [one.fitted for one in drive.measured.wafs]
-    assert not all([*fitted, *(load.fitted for load in drive.loads)]), "nothing is left to predict"
+    fitted += [load.fitted for load in drive.loads]
+    fitted += [figure.fitted for figure in drive.measured.sustained]
+    assert not all(fitted), "nothing is left to predict"
     assert drive.measured.sources
     assert drive.unknown
     if drive.fitted is None:
@@ -92,7 +105,10 @@ def test_a_drive_is_its_file(drive: Drive) -> None:
         assert [load.rate for load in below if load.fitted] == [middle]
 
 
-@pytest.mark.parametrize("drive", drives().values(), ids=lambda one: one.name)
+FOR_DATA_CENTRES = [one for one in drives().values() if not one.measured.sustained]
+
+
+@pytest.mark.parametrize("drive", FOR_DATA_CENTRES, ids=lambda one: one.name)
 def test_planes_program_as_fast_as_the_drive_writes(drive: Drive) -> None:
     text = next(line for line in drive_text(drive).splitlines() if line.startswith("program"))
     stated = text.partition("# ")[2].split()
@@ -228,12 +244,14 @@ def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
             for line in documented.splitlines()
             if line.startswith(f"| {drives()[name].title} |")
         )
+        for error in (of.sustained, of.folding):
+            assert error is None or f"| {100 * error:+.1f} % |" in row
         for error in (of.uniform, of.skewed):
             assert error is None or f"| {100 * error:.1f} % |" in row
         assert of.residual is None or f"| {100 * of.residual:.1f} % (fitted) |" in row
         assert of.knee is None or f"| {100 * of.knee:+.1f} % |" in row
     # The page takes half an hour of runs; its words are those of the program.
-    for text in (*page.ABOUT, page.NOT_MODELLED, page.MEMORY, *page.OWN):
+    for text in (*page.ABOUT, *page.SUSTAINED, page.NOT_MODELLED, page.MEMORY, *page.OWN):
         assert text in documented
     listed = " ".join(ssdlab_command("list", "drives", cwd=tmp_path).stdout.split())
     assert all(drive.config["run.drive"] in listed for drive in drives().values())
@@ -243,9 +261,9 @@ def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
 
 
 def test_a_drive_without_measurements_is_not_compared() -> None:
-    with pytest.raises(ConfigError, match="it has no measurements; there are those of: hynix"):
+    with pytest.raises(ConfigError, match="it has no measurements; there are those of: adata"):
         drive_of("tlc-960gb")
-    with pytest.raises(ConfigError, match="no such drive; there are: hynix"):
+    with pytest.raises(ConfigError, match="no such drive; there are: adata"):
         drive_of("foo")
 
 
@@ -444,6 +462,15 @@ def test_a_drive_with_a_name_lacks_no_figure(tmp_path: Path) -> None:
             file.write_text(without + named, encoding="utf-8")
             with pytest.raises(ConfigError, match=rf"'Sixth drive' lacks {table}\.{key}: state"):
                 ssdlab.load_config(file)
+    types = [f'"{time} us"' for time in (50, 60, 70)]
+    for key in ("read", "program"):
+        # Times of the types of pages stand for the time of a page.
+        listed = re.sub(rf"(?m)^{key} = .*$", f"{key}_types = [{', '.join(types)}]", text)
+        listed = listed.replace("[device]", "[device]\nbits = 3")
+        file.write_text(listed + named, encoding="utf-8")
+        config = ssdlab.load_config(file)
+        assert config[f"timing.{key}_types_ns"] == [50_000, 60_000, 70_000]
+        assert config["run.drive"] == f"Sixth drive ({file}; not compared)"
     file.write_text(re.sub(r"(?m)^over_provisioning = .*$", "", text) + named, encoding="utf-8")
     either = r"lacks device\.over_provisioning or device\.user_capacity: state"
     with pytest.raises(ConfigError, match=either):

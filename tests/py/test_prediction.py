@@ -229,7 +229,8 @@ def test_a_trial_has_the_blocks_and_the_effective_spare_of_the_drive(name: str) 
             assert found == pytest.approx(spare, abs=0.6 / used)
             assert small.spare == pytest.approx(found)
         timed = scale.timed_device(drive, touched)
-        if touched < 45 * planes:  # Too few pages for blocks on every die.
+        # Too few pages for blocks, of whole word lines, on every die.
+        if touched < 45 * planes * device.get("word_line", 1):
             continue
         assert timed is not None
         assert "device.channels" not in timed.keys

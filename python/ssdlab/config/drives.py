@@ -72,6 +72,10 @@ class Errors:
 
     None if a point was held out, as it tells more.
     """
+    sustained: float | None = None
+    """Relative error of the mean rate at which the empty drive is filled."""
+    folding: float | None = None
+    """The largest relative error of the volumes at which the rate is predicted to change."""
 
     def text(self) -> str:
         """The errors in words."""
@@ -88,11 +92,15 @@ class Errors:
         ]
         clauses = [f"write amplification off by {join_names(wafs)}"] if wafs else []
         clauses += [] if is_held_out else ["no point held out"]
-        latencies = {"knee": self.knee, "p50": self.p50, "p99": self.p99}
+        others = {
+            "knee": self.knee,
+            "p50": self.p50,
+            "p99": self.p99,
+            "rate of filling it": self.sustained,
+            "start of folding": self.folding,
+        }
         clauses += [
-            f"{name} {difference(error, 0)}"
-            for name, error in latencies.items()
-            if error is not None
+            f"{name} {difference(error, 0)}" for name, error in others.items() if error is not None
         ]
         return ", ".join(clauses) or "not compared"
 
@@ -112,9 +120,11 @@ class MachineErrors:
     @staticmethod
     def of(values: Mapping[str, Any]) -> MachineErrors:
         """The inverse of `json`."""
-        names = [field.name for field in fields(Errors) if field.name != "residual"]
-        # Files of an earlier version lack the residual.
-        errors = Errors(**{name: values[name] for name in names}, residual=values.get("residual"))
+        added = ("residual", "sustained", "folding")  # Files of earlier versions lack these.
+        names = [field.name for field in fields(Errors) if field.name not in added]
+        errors = Errors(
+            **{name: values[name] for name in names}, **{name: values.get(name) for name in added}
+        )
         return MachineErrors(errors, str(values["machine"]))
 
 

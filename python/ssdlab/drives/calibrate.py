@@ -304,6 +304,7 @@ def _fit_drive(
     unknown_list += [] if firmware is None else [*firmware.unknowns]
     warnings = (
         *measured.warnings,
+        *(["the sustained write is not fitted"] if measured.sustained else []),
         *_doubts(measured, shape, spare, spares),
         *doubts,
         *firmware_doubts,

@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 
+from ssdlab.drives import sustained
+from ssdlab.drives.sustained import Figure
 from ssdlab.errors import ConfigError
 
 US = 1000
@@ -25,6 +27,12 @@ FORM: Mapping[str, tuple[str, Callable[[float], bool]]] = {
     "load": ("writes a second, at least 1", lambda x: x >= 1),
     "p50_us": ("a latency in microseconds, at least 1", lambda x: x >= 1),
     "p99_us": ("a latency in microseconds, at least 1", lambda x: x >= 1),
+    sustained.PHASE: (
+        f"a whole number from 1 to {sustained.MOST_PHASES}",
+        lambda x: x in range(1, sustained.MOST_PHASES + 1),
+    ),
+    sustained.UNTIL: ("gigabytes, above 0", lambda x: x > 0),
+    sustained.RATE: ("megabytes per second, at least 1", lambda x: x >= 1),
 }
 """The columns of numbers: what is expected in words, and as a test."""
 WORKLOADS = "uniform, zipf THETA shuffled, zipf THETA by rank, or zones COUNT"
@@ -84,6 +92,8 @@ class Measurements:
     """Write amplifications, fills of uniform writes ascending."""
     loads: tuple[Load, ...]
     """Latencies of writes, loads ascending."""
+    sustained: tuple[Figure, ...]
+    """A sustained write, as its rows."""
     load_fill: float | None
     """The fill at which they were measured."""
     load_lines: tuple[int, ...]
@@ -163,6 +173,11 @@ class _Row:
 
     def _missing_errors(self) -> Iterator[str]:
         columns = self.values.keys()
+        if columns & {*sustained.COLUMNS}:
+            yield from sustained.row_errors(columns)
+            if self.workload != UNIFORM:
+                yield "workload: a sustained write is sequential; leave it empty"
+            return
         if "fill" not in columns:
             yield f"fill: missing; expected {FORM['fill'][0]}"
         latency = [column for column in LATENCY if column in columns]
@@ -175,6 +190,13 @@ class _Row:
             yield "workload: loads are of uniform writes; leave it empty"
         if len(latency) == len(LATENCY) and self.values["p99_us"] < self.values["p50_us"]:
             yield "p99_us: below p50_us; expected at least as much"
+
+    def figures(self, fitted: bool) -> Iterator[Figure]:
+        """Its figures of a sustained write."""
+        phase = int(self.values.get(sustained.PHASE, 0))
+        for column in (sustained.RATE, sustained.UNTIL):
+            if column in self.values:
+                yield Figure(column, phase, self.values[column], fitted)
 
 
 def _unit_hint(latency: float) -> str:
@@ -246,6 +268,8 @@ def parse(file: str, text: str) -> Measurements:
         rows.append(_Row(file, number, dict(zip(columns, cells, strict=True))))
     errors += [text for row in rows for text in row.errors]
     errors = errors or [*_order_errors(rows)] or [*_decline_errors(rows)]
+    figures = [(row.place, figure) for row in rows for figure in row.figures(False)]
+    errors = errors or [*sustained.order_errors(figures)]
     if errors:
         raise ConfigError(errors)
     return _measurements(rows)
@@ -263,7 +287,8 @@ def _columns(location: str, names: list[str]) -> list[str]:
             errors.append(f"{location}: unknown column {name!r}; expected {expected}{hint}")
         elif columns.count(name) > 1:
             errors.append(f"{location}: column {name!r} is there {columns.count(name)} times")
-    errors += [f"{location}: no column {name!r}" for name in ("fill", "waf") if name not in columns]
+    needed = () if sustained.RATE in columns else ("fill", "waf")
+    errors += [f"{location}: no column {name!r}" for name in needed if name not in columns]
     if errors:
         raise ConfigError(errors)
     return columns
@@ -345,6 +370,7 @@ def _measurements(rows: list[_Row]) -> Measurements:
             )
             for row in with_load
         ),
+        sustained=tuple(figure for row in rows for figure in row.figures(row.mark in fit_marks)),
         load_fill=with_load[0].values["fill"] if with_load else None,
         load_lines=tuple(row.line for row in with_load),
         sources=tuple(dict.fromkeys(row.source for row in rows if row.source)),

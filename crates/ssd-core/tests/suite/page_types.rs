@@ -306,15 +306,15 @@ fn types_that_do_not_fit_are_refused_with_what_is_expected() {
     for (sets, words) in [
         (
             vec![("device.bits", "3"), ("device.pages_per_block", "129"), types],
-            "timing.read_types: timing.read_types has 2 times; expected 3, one for each of device.bits = 3",
+            "timing.read_types: has 2 times; expected 3, one for each of device.bits = 3",
         ),
         (
             vec![types],
-            "timing.read_types: timing.read_types has 2 times; expected 1, one for each of device.bits = 1",
+            "timing.read_types: has 2 times; expected 1, one for each of device.bits = 1",
         ),
         (
             vec![("device.bits", "2"), ("timing.program_types", "[\"1 us\"]")],
-            "program_types has 1 times; expected 2",
+            "timing.program_types: has 1 times; expected 2",
         ),
         (
             vec![("device.bits", "3"), three],
@@ -331,7 +331,7 @@ fn types_that_do_not_fit_are_refused_with_what_is_expected() {
             "device.pages_per_block: 128 pages of a block are no whole number",
         ),
         (vec![tlc, ("device.bits", "2")], "device.bits: timing.read_types has 3 times; expected 2"),
-        (vec![tlc, types], "timing.read_types: timing.read_types has 2 times; expected 3"),
+        (vec![tlc, types], "timing.read_types: has 2 times; expected 3"),
         (
             vec![("device.bits", "3")],
             "device.bits: has no effect here: it needs timing.read_types, timing.program_types or an slc.mode",

@@ -37,6 +37,15 @@ Fixed before any predicted figure was simulated:
 - Latencies: the largest errors of median and 99th percentile at the measured loads below the knee.
 - Knee: between the highest load up to which the 99th percentile of writes stays below 1 ms, and
   the next one. It lies in the middle, of the published loads as of the simulated ones.
+- Sustained write: timed, 1/64 of the drive by the pages of a block, with 1/64 of the erase time;
+  one thread fills the empty drive in order, in requests of 1 MiB. Volumes and times are 64 times
+  those of the run. Fitted are `slc.share` to the end of the first phase, `slc.program` to its rate,
+  `timing.program` to the second of three rates, and the copies in flight (`gc.window`: as few as
+  are at least as fast; then `controller.ecc_time`) to the last rate. The mean rate and where
+  folding begins are predicted. After a full cache a drive with three rates writes directly
+  (`slc.full`), one with two rates folds at once. (All published figures were known when this was
+  chosen.) The phases of a run are those into which the logarithm of its rate is cut with the least
+  squares, as many as were published.
 - Errors of a drive: the mean of the absolute relative errors of write amplification under uniform
   and under skewed writes (Zipf, zones), and the error of its knee. What was fitted is left out.
   Latencies
@@ -65,4 +74,10 @@ READS = 0.01
 SECONDS_BEFORE, SECONDS = 4, 8
 FULL, FULL_WRITES = "drive:micron-7450-max-800", 0.1
 """The drive that is run at full size, from the mean field; times its pages before and measured."""
+SUSTAINED_SCALE, QUICK_SUSTAINED_SCALE = 64, 256
+"""Pages of a block, and the time of an erase, are divided by this."""
+SUSTAINED_BYTES = 1 << 20
+"""Size of the requests of a sustained write."""
+SAMPLES, PARTS = 20_000, 500
+"""Samples of the time series of a sustained write; equal parts of it whose rates are compared."""
 SEED = 1

@@ -46,7 +46,7 @@ def compare(
 
     result = made(Drives, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
     study = replace(result, of=drives_by_name)
-    extra = {ERRORS_FILE: errors.named_json(study)}
+    extra = {ERRORS_FILE: errors.named_json(study), **page.drawn(study)}
     write_results(study.folder, page.to_json(study), page.page(study), page.markdown(study), extra)
     if not (quick or study.interrupted or study.failures):
         own_drives = [selected for selected in drives_by_name.values() if not selected.is_named]

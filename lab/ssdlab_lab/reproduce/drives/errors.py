@@ -9,6 +9,7 @@ from statistics import fmean
 
 from ssdlab.config.drives import Errors, MachineErrors, machine_digest
 from ssdlab.drives.measurements import RANKS, UNIFORM, ZIPF, ZONES, Load
+from ssdlab_lab.reproduce.drives import sustained
 from ssdlab_lab.reproduce.drives.known import Drive
 from ssdlab_lab.reproduce.drives.study import FULL, Drives
 
@@ -66,6 +67,7 @@ def errors_of(study: Drives, drive: Drive) -> Errors:
         p50=_largest("p50", loads, simulated),
         p99=_largest("p99", loads, simulated),
         residual=_residual(study, drive),
+        **sustained.prediction_errors(sustained.figure_lines(drive, study.course(drive))),
     )
 
 

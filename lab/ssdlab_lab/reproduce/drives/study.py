@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ssdlab.config.resolve import whole_word_lines, with_blocks_of
 from ssdlab.drives.measurements import RANKS, UNIFORM, ZIPF, ZONES, Load, knee_of
-from ssdlab_lab.reproduce.drives import choices, writes
+from ssdlab_lab.reproduce.drives import choices, sustained, writes
 from ssdlab_lab.reproduce.drives.known import Drive, drives
 from ssdlab_lab.reproduce.matrix import Cell, Scheme, Workload
 from ssdlab_lab.reproduce.study import Study
@@ -50,6 +50,11 @@ class Drives(Study[Place]):
             if latency is not None and latency.p50 is not None and latency.p99 is not None:
                 loads.append(Load(rate, float(latency.p50), float(latency.p99)))
         return loads
+
+    def course(self, drive: Drive) -> sustained.Course | None:
+        """The simulated sustained write; None if there is none."""
+        report = self.reports.get((drive.name, sustained.NAME, 1.0))
+        return None if report is None else sustained.course(drive, report)
 
     def knee(self, drive: Drive) -> tuple[float, float] | None:
         """The simulated knee, as `knee_of` says; None if loads are missing."""
@@ -96,6 +101,8 @@ def places(drives_by_name: Mapping[str, Drive], quick: bool) -> Iterator[Place]:
     for name, drive in drives_by_name.items():
         yield from ((name, point.workload, point.at) for point in drive.measured.wafs)
         yield from ((name, LOAD, rate) for rate in rates(drive, quick))
+        if drive.measured.sustained:
+            yield (name, sustained.NAME, 1.0)
     if not quick and choices.FULL in drives_by_name:
         yield (choices.FULL, FULL, 1.0)
 
@@ -106,6 +113,8 @@ def cell_of(drive: Drive, place: Place, quick: bool, folder: Path) -> Cell:
     title = f"{kind} {parameter:g}"
     if kind == LOAD:
         keys, work = timed(drive, parameter, quick)
+    elif kind == sustained.NAME:
+        keys, work = sustained.keys(drive, quick)
     elif kind == FULL:
         keys, work = NO_TIME, lengths(drive.config["device.user_pages"], choices.FULL_WRITES)
     else:

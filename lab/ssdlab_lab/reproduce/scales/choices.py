@@ -34,10 +34,11 @@ Fixed before any run at full size was made:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ssdlab.config.resolve import drive_presets
+from ssdlab.config.resolve import drive_presets, load_config
 from ssdlab.running import trial_plan
 
 NAME, TITLE = "scale", "Predictions beside drives at full size"
@@ -124,9 +125,10 @@ class Place(NamedTuple):
     seed: int
 
 
+@cache
 def drives() -> tuple[str, ...]:
-    """The presets of all drives."""
-    return tuple(drive_presets())
+    """The presets of all drives without an SLC cache."""
+    return tuple(name for name in drive_presets() if "slc" not in load_config(name).values)
 
 
 def sizes(quick: bool) -> tuple[str, ...]:

@@ -60,6 +60,9 @@ pub(crate) fn all<C>(
         if let Some(message) = (check.run)(config) {
             let first_set = pending.first_set(check.keys);
             let (key, place) = first_set.unwrap_or((check.keys[0], SourcePos::NOWHERE));
+            // The key in front of a message is not said again.
+            let said = message.strip_prefix(key).and_then(|rest| rest.strip_prefix(' '));
+            let message = said.map_or_else(|| message.clone(), str::to_string);
             if check.basis {
                 errors.add(place, key, message);
             } else {
