@@ -14,18 +14,20 @@ from dataclasses import dataclass
 from ssdlab_lab.reproduce.maps.choices import LINES, LOAD, PAPERS, lives, values
 from ssdlab_lab.reproduce.maps.marks import LETTERS, Mark, marks_of
 from ssdlab_lab.reproduce.maps.outcome import MEAN, Maps, Point, mapped
+from ssdlab_lab.reproduce.matrix import Source
 from ssdlab_lab.reproduce.pictures import Picture, heat, line, text, whole
 
-WIDE, HIGH = 54.0, 46.0
+WIDE, HIGH = 54.0, 52.0
 """Of a cell."""
 LEFT, TOP, GAP, FOOT = 92.0, 34.0, 26.0, 118.0
-BOX, LETTER = 15.0, 8.0
+BOX, LETTER = 15.0, 9.0
 """Height of the box of a mark, and width of a letter in it."""
-LOWER_HALF = 9.0
-"""Marks lie this far below the middle of a row, under its number."""
+LANES: dict[Source, float] = {"synthetic": 27.0, "recorded": 43.0}
+"""Where the marks of a row lie, under its number."""
 BORDER = "stroke='#111' stroke-width='3' stroke-linecap='square'"
 CROSSED = "stroke='#777' stroke-width='0.8'"
 BOLD = " font-weight='bold'"
+SAID: dict[Source, str] = {"synthetic": "paper", "recorded": "recorded"}
 SHADES = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
 """Of the legend."""
 
@@ -66,8 +68,8 @@ class Panel:
             x = self.left + WIDE * (column + 0.5)
             yield text(x, under, f"{100 * at:g} %" if self.axis == LOAD else f"{at:,.0f}")
         yield from self._borders()
-        for x, y, names, is_recorded in self._grouped():
-            yield from _box(x, y, names, is_recorded=is_recorded)
+        for x, y, names, source in self._grouped():
+            yield from _box(x, y, names, source)
 
     def _cell(self, column: int, row: int, point: Point) -> Iterator[str]:
         x, y, wide, high = box = self.box(column, row)
@@ -93,44 +95,39 @@ class Panel:
                     yield line(x, y, x + wide, y, BORDER)
 
     def place(self, mark: Mark) -> tuple[float, float]:
-        """Where a workload lies; at the edge if it is beyond it."""
+        """Where a workload lies: in the row with the nearest live share, or at an edge."""
         at = mark.load if self.axis == LOAD else mark.burst
-        x = self.left + WIDE * (_between(self.columns, at, logarithmic=True) + 0.5)
-        y = TOP + HIGH * (len(self.rows) - 0.5 - _between(self.rows[::-1], mark.live))
-        return x, y + LOWER_HALF
+        nearest = min(self.rows, key=lambda live: abs(live - mark.live))
+        x = self.left + WIDE * (_between(self.columns, at) + 0.5)
+        return x, TOP + HIGH * self.rows.index(nearest) + LANES[mark.source]
 
-    def _grouped(self) -> Iterator[tuple[float, float, str, bool]]:
-        """Boxes of workloads that lie close together: position, letters, whether recorded."""
-        for source in ("synthetic", "recorded"):
-            boxes: list[tuple[float, float, str]] = []
-            marks = [mark for mark in marks_of(self.paper) if mark.source == source]
-            for mark in sorted(marks, key=self.place):
-                x, y = self.place(mark)
-                letter = LETTERS[mark.workload]
-                for index, (other_x, other_y, names) in enumerate(boxes):
-                    near = BOX + LETTER * (len(names) - 1)
-                    if abs(x - other_x) < near and abs(y - other_y) < BOX:
-                        boxes[index] = (other_x, other_y, names + letter)
-                        break
-                else:
-                    boxes.append((x, y, letter))
-            is_recorded = source == "recorded"
-            yield from ((x, y - 1.5 * is_recorded, names, is_recorded) for x, y, names in boxes)
+    def _grouped(self) -> Iterator[tuple[float, float, str, Source]]:
+        """Boxes of workloads that lie close together: position, letters, source."""
+        boxes: list[tuple[float, float, str, Source]] = []
+        for mark in sorted(marks_of(self.paper), key=lambda mark: self.place(mark)[::-1]):
+            (x, y), letter = self.place(mark), LETTERS[mark.workload]
+            if boxes and boxes[-1][1] == y:
+                other, _, names, _ = boxes[-1]
+                if x - other < BOX + LETTER * (len(names) - 1) / 2:
+                    boxes[-1] = (other, y, names + letter, mark.source)
+                    continue
+            boxes.append((x, y, letter, mark.source))
+        yield from boxes
 
 
-def _between(values: Sequence[float], value: float, *, logarithmic: bool = False) -> float:
-    """The place of a value among ascending ones: 0 is the first."""
-    scaled = [math.log(one) for one in values] if logarithmic else list(values)
-    wanted = math.log(value) if logarithmic else value
-    wanted = min(max(wanted, scaled[0]), scaled[-1])
+def _between(values: Sequence[float], value: float) -> float:
+    """The place of a value among ascending ones, as logarithms: 0 is the first."""
+    scaled = [math.log(one) for one in values]
+    wanted = min(max(math.log(value), scaled[0]), scaled[-1])
     index = max(i for i, one in enumerate(scaled) if one <= wanted)
     if index == len(scaled) - 1:
         return float(index)
     return index + (wanted - scaled[index]) / (scaled[index + 1] - scaled[index])
 
 
-def _box(x: float, y: float, names: str, *, is_recorded: bool) -> Iterator[str]:
+def _box(x: float, y: float, names: str, source: Source) -> Iterator[str]:
     """Letters in a box: square for recorded requests, round for those of the paper."""
+    is_recorded = source == "recorded"
     wide = BOX + LETTER * (len(names) - 1)
     paint = "fill='white' stroke='#111'" if is_recorded else "fill='#111' stroke='white'"
     shape = "0" if is_recorded else f"{BOX / 2}"
@@ -180,11 +177,11 @@ def _legend(paper: str, top: float) -> Iterator[str]:
     x = LEFT + 44 * len(SHADES) + 10
     yield text(x, top + 15, "below 1: slower; above 1: faster", "start")
     marks = marks_of(paper)
-    for row, (source, said) in enumerate((("synthetic", "paper"), ("recorded", "recorded"))):
+    for row, (source, said) in enumerate(SAID.items()):
         names = list(dict.fromkeys(mark.workload for mark in marks if mark.source == source))
         y = top + 40 + 19 * row
         if names:
-            yield from _box(LEFT + 8, y - 4, "A", is_recorded=source == "recorded")
+            yield from _box(LEFT + 8, y - 4, "A", source)
             listed = ", ".join(f"{LETTERS[name]} {name}" for name in names)
             yield text(LEFT + 22, y, f"{said}: {listed}", "start")
 
