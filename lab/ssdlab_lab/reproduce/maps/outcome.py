@@ -108,10 +108,20 @@ class Maps(Study[Place]):
         """The points of both maps of a paper at which both lines are as fast as requests arrive."""
         return [
             point
-            for axis in AXES
-            for point in self.points(paper, axis)
+            for point in self._both(paper)
             if self.sustains(point) and self.sustains(point, proposed=True)
         ]
+
+    def sustained_by_proposal_alone(self, paper: str) -> int:
+        """The number of points at which the baseline is slower than requests arrive."""
+        return sum(
+            self.sustains(point) is False and self.sustains(point, proposed=True) is True
+            for point in self._both(paper)
+        )
+
+    def _both(self, paper: str) -> Iterator[Point]:
+        for axis in AXES:
+            yield from self.points(paper, axis)
 
 
 def mapped(paper: str) -> tuple[str, str]:

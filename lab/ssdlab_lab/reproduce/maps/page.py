@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from ssdlab.html.page import Section, document, prose, warnings_box
+from ssdlab.html.page import table as html_table
 from ssdlab.versions import described
 from ssdlab_lab.reproduce.maps.choices import (
     AXES,
@@ -24,11 +25,12 @@ from ssdlab_lab.reproduce.maps.choices import (
     SEEDS,
     TITLE,
 )
+from ssdlab_lab.reproduce.maps.findings import FINDINGS, NOT_RUN
 from ssdlab_lab.reproduce.maps.marks import Mark, marks, missing
 from ssdlab_lab.reproduce.maps.outcome import MEASURES, Maps, Point, latency_ms, mapped
 from ssdlab_lab.reproduce.maps.pictures import pictures
 from ssdlab_lab.reproduce.pictures import files_of, markdown_of
-from ssdlab_lab.reproduce.study import json_of
+from ssdlab_lab.reproduce.study import Rows, json_of, table_of
 
 COMMAND = "ssdlab reproduce maps"
 ABOUT = (
@@ -48,11 +50,11 @@ ABOUT = (
     f" {RAID}). Requests are single pages with Zipf addresses (0.99), {100 * READS:g} % of them"
     " reads, without TRIM.",
     "Letters mark workloads: in black the paper's, as its page has them, in white recorded traces,"
-    " with arrival times as on that page. Only load, live share and bursts are theirs; addresses,"
-    " sizes and discards of a cell are those of the map, so a cell does not predict the gain of the"
-    " workload in it. A workload beyond an axis is at the edge. The burst of a workload is the"
-    " number of requests whose gaps are shorter than the flash needs for a request, on average over"
-    " the requests.",
+    " with arrival times as on that page, in the row with the nearest live share. Only load, live"
+    " share and bursts are theirs. Addresses, sizes and discards are those of the map, so a cell"
+    " does not predict the gain of the workload in it. A workload beyond an axis is at the edge."
+    " The burst of a workload is the number of requests whose gaps are shorter than the flash needs"
+    " for a request, on average over the requests.",
 )
 NO_MAP = (
     "remapcom has no such maps. What it avoids are writes of blocks that a compaction does not"
@@ -63,27 +65,40 @@ NO_MAP = (
 )
 
 
+ALONE = "proposal alone keeps up"
+HEADS = ("paper", "latency", "points", "better", "no change", "worse", "highest", "lowest", ALONE)
+COUNTED = (
+    "Points of both maps at which baseline and proposal keep up with the requests, the highest and"
+    " lowest gain there, and points at which only the proposal keeps up:"
+)
+
+
+def counts(study: Maps) -> Rows:
+    """The verdicts on each paper's proposal, at the points that both lines sustain."""
+    rows: Rows = []
+    for paper in PAPERS:
+        points = study.sustained(paper)
+        alone = str(study.sustained_by_proposal_alone(paper))
+        for measure in mapped(paper):
+            found = {point: study.gain(point, measure) for point in points}
+            gains = {point: gain for point, gain in found.items() if gain is not None}
+            verdicts = Counter(study.verdict(point, measure) for point in gains)
+            ordered = sorted(gains, key=gains.__getitem__)
+            ends = [f"{gains[at]:.2f} ({said(at)})" for at in (*ordered[-1:], *ordered[:1])]
+            numbers = [str(verdicts[word]) for word in ("better", "no change", "worse")]
+            rows.append((paper, [measure, str(len(gains)), *numbers, *(ends or ["–", "–"]), alone]))
+    return rows
+
+
 def verdict(study: Maps) -> list[str]:
     """A sentence for each paper and latency."""
-    return [line for paper in PAPERS for line in _verdict(study, paper)]
-
-
-def _verdict(study: Maps, paper: str) -> Iterator[str]:
-    points = study.sustained(paper)
-    for measure in mapped(paper):
-        found = {point: study.gain(point, measure) for point in points}
-        gains = {point: gain for point, gain in found.items() if gain is not None}
-        if not gains:
-            yield f"{paper}, {measure}: no run."
-            continue
-        counts = Counter(study.verdict(point, measure) for point in gains)
-        best, worst = (choose(gains, key=lambda at: gains[at]) for choose in (max, min))
-        yield (
-            f"{paper}, {measure} latency: better at {counts['better']} of {len(gains)} points,"
-            f" unchanged at {counts['no change']}, worse at {counts['worse']};"
-            f" highest gain {gains[best]:.2f} ({said(best)}), lowest {gains[worst]:.2f}"
-            f" ({said(worst)})."
-        )
+    return [
+        f"{paper}, {measure} latency: better at {better} of {points} points, unchanged at"
+        f" {unchanged}, worse at {worse}; highest gain {highest}, lowest {lowest}; the"
+        f" proposal alone keeps up at {alone}."
+        for paper, cells in counts(study)
+        for measure, points, better, unchanged, worse, highest, lowest, alone in [cells]
+    ]
 
 
 def said(point: Point) -> str:
@@ -93,20 +108,25 @@ def said(point: Point) -> str:
     return f"bursts of {point.at:,.0f}, spare {100 * (1 - point.live):.0f} %"
 
 
+def findings(study: Maps) -> tuple[str, ...]:
+    """What the maps of the committed page say; nothing of other runs."""
+    return () if study.quick else FINDINGS
+
+
 def remarks(study: Maps) -> list[str]:
     """What is missing."""
     names = missing()
     lacking = [f"No recorded trace of {', '.join(names)} to mark."] if names else []
-    return [*study.remarks(), *lacking]
+    return [*study.remarks(), *([] if study.quick else [NOT_RUN]), *lacking]
 
 
 def page(study: Maps) -> str:
     """The page as HTML."""
     texts = "".join(f"<p>{prose(text.replace('*', ''))}</p>" for text in ABOUT)
-    lines = "".join(f"<li>{prose(text)}</li>" for text in verdict(study))
-    sections = [
-        Section("outcome", "Outcome", f"<ul>{lines}</ul>{warnings_box(remarks(study))}{texts}")
-    ]
+    lines = "".join(f"<li>{prose(text.replace('**', ''))}</li>" for text in findings(study))
+    table = html_table(HEADS, counts(study), COUNTED)
+    outcome = f"<ul>{lines}</ul>{warnings_box(remarks(study))}{table}{texts}"
+    sections = [Section("outcome", "Outcome", outcome)]
     for paper, drawn in pictures(study).items():
         figures = "".join(
             f"<figure>{one.svg}<figcaption>{escape(one.title)}</figcaption></figure>"
@@ -125,8 +145,10 @@ def _plain(text: str) -> str:
 def markdown(study: Maps) -> str:
     """The page as Markdown."""
     text = [f"<!-- Written by `{COMMAND}`. -->", "", f"# {TITLE}", ""]
-    text += [*(f"- {one}" for one in verdict(study)), ""]
-    text += [line for one in (*remarks(study), *ABOUT) for line in (one, "")]
+    text += [*(f"- {one}" for one in findings(study)), ""]
+    text += [line for one in remarks(study) for line in (one, "")]
+    text += [COUNTED, "", *table_of(HEADS, counts(study)), "## How to read the maps", ""]
+    text += [line for one in ABOUT for line in (one, "")]
     for paper, drawn in pictures(study).items():
         base, proposed = LINES[paper]
         text += [f"## {paper}", "", f"Baseline: {base}. Proposal: {proposed}.", ""]

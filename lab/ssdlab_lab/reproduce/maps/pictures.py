@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ssdlab_lab.reproduce.maps.choices import LINES, LOAD, PAPERS, lives, values
 from ssdlab_lab.reproduce.maps.marks import LETTERS, Mark, marks_of
-from ssdlab_lab.reproduce.maps.outcome import MEAN, Maps, Point, mapped
+from ssdlab_lab.reproduce.maps.outcome import MEAN, Maps, Point, Verdict, mapped
 from ssdlab_lab.reproduce.matrix import Source
 from ssdlab_lab.reproduce.pictures import Picture, heat, line, text, whole
 
@@ -89,9 +89,9 @@ class Panel:
         for row, found in enumerate(at):
             for column, verdict in enumerate(found):
                 x, y, wide, high = self.box(column, row)
-                if column and found[column - 1] != verdict:
+                if column and _differ(found[column - 1], verdict):
                     yield line(x, y, x, y + high, BORDER)
-                if row and at[row - 1][column] != verdict:
+                if row and _differ(at[row - 1][column], verdict):
                     yield line(x, y, x + wide, y, BORDER)
 
     def place(self, mark: Mark) -> tuple[float, float]:
@@ -113,6 +113,11 @@ class Panel:
                     continue
             boxes.append((x, y, letter, mark.source))
         yield from boxes
+
+
+def _differ(one: Verdict | None, other: Verdict | None) -> bool:
+    """Whether two neighbours have verdicts, and different ones."""
+    return None not in (one, other) and one != other
 
 
 def _between(values: Sequence[float], value: float) -> float:

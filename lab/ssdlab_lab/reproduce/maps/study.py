@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ssdlab_lab.reproduce.command import write_results
 from ssdlab_lab.reproduce.maps.choices import Place, places, scheme_of, workload_of
+from ssdlab_lab.reproduce.maps.findings import LEFT_OUT
 from ssdlab_lab.reproduce.maps.outcome import Maps
 from ssdlab_lab.reproduce.maps.page import files, markdown, page, to_json
 from ssdlab_lab.reproduce.matrix import Cell
@@ -35,8 +36,14 @@ def maps(
 
 
 def cells(quick: bool) -> dict[Cell, Place]:
-    """All runs."""
+    """All runs, except those that are left out."""
     return {
         Cell(workload_of(place, quick), scheme_of(place, quick), place.seed): place
         for place in places(quick)
+        if not is_left_out(place)
     }
+
+
+def is_left_out(place: Place) -> bool:
+    """Whether a registered run is not made, see `findings.LEFT_OUT`."""
+    return (place.paper, place.axis, place.at) in LEFT_OUT
