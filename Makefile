@@ -124,6 +124,10 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	cp runs/raid-beyond/reproduction.md docs/papers/raid-beyond.md
 	$(BIN)/ssdlab reproduce suspension --out runs/suspension
 	cp runs/suspension/reproduction.md docs/papers/suspension.md
+	$(BIN)/ssdlab reproduce maps --out runs/maps
+	cp runs/maps/reproduction.md docs/papers/maps.md
+	cp runs/maps/maps.csv runs/maps/maps-marks.csv docs/papers/
+	cp -r runs/maps/pictures docs/papers/
 	$(BIN)/ssdlab reproduce separations --out runs/separations
 	cp runs/separations/reproduction.md docs/separation.md
 	cp -r runs/separations/pictures docs/

@@ -31,6 +31,7 @@ FORMAT = 1
 STUDIES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "combined": ("combined.choices", ()),
     "drives": ("drives.choices", ()),
+    "maps": ("maps.choices", ()),
     "raid-beyond": (
         "raid_beyond",
         (

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from ssdlab_lab.reproduce import raid_beyond, separations, suspension
+from ssdlab_lab.reproduce import maps, raid_beyond, separations, suspension
 from ssdlab_lab.reproduce.combined import choices, page, study
+from ssdlab_lab.reproduce.maps.choices import TITLE as MAPS
 from ssdlab_lab.reproduce.separations.page import TITLE as SEPARATIONS
 from ssdlab_lab.reproduce.suspension.choices import TITLE as SUSPENSION
 
@@ -41,6 +42,7 @@ class StudyEntry(NamedTuple):
 
 STUDIES = {
     choices.NAME: StudyEntry(choices.TITLE, study.combined, page.verdict, page.to_json),
+    "maps": StudyEntry(MAPS, maps.maps, maps.verdict, maps.to_json),
     raid_beyond.NAME: StudyEntry(
         raid_beyond.TITLE, raid_beyond.raid_beyond, raid_beyond.verdict, raid_beyond.to_json
     ),
