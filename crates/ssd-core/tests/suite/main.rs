@@ -64,3 +64,4 @@ mod wake_up;
 mod wear;
 mod wear_rules;
 mod zone_states;
+mod zones;

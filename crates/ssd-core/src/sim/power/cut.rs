@@ -99,7 +99,9 @@ impl Ssd {
             audits: _,
             plugs,
             machine: _,
+            zones,
         } = self;
+        assert!(zones.is_none(), "the config layer has refused zones");
         let config = &power.as_ref().expect("a device whose power may be cut").config;
         core.lose_power(config, plugs);
         *contents = None;
