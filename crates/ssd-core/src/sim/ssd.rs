@@ -185,21 +185,6 @@ impl Ssd {
         self.core.front.buffered_pages()
     }
 
-    #[inline(never)]
-    fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
-        debug_assert!(
-            self.machine == Loop::Full,
-            "the other loops admit their requests themselves"
-        );
-        self.admit::<true, true>(at, id, request, data);
-    }
-
-    #[inline(never)]
-    fn admit_with_groups(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
-        debug_assert!(self.machine == Loop::Groups, "another loop admits more or less");
-        self.admit::<false, true>(at, id, request, data);
-    }
-
     /// Time that each channel has been busy since the measurement started.
     #[must_use]
     pub fn channel_busy_ns(&self) -> Vec<u64> {
@@ -347,33 +332,6 @@ impl Ssd {
         let after = self.core.array.now - before;
         degradation(&mut self.core).after_requests += after.0;
         Ok(true)
-    }
-
-    /// Give `request` its number, and let it arrive at `at`.
-    #[inline(always)]
-    pub(super) fn enter(
-        &mut self,
-        at: Nanos,
-        request: &Request,
-        data: Option<&[u8]>,
-    ) -> Result<RequestId, DeviceError> {
-        let id = self.core.front.number(&self.core.ftl.geo, at, request)?;
-        debug_assert!(
-            request.op == HostOp::Copy
-                || data.is_none_or(|data| data.len() as u64 == u64::from(request.sectors) * 512),
-            "request {id} has data of another length"
-        );
-        if self.mid_instant && at <= self.core.array.now && self.core.front.arrivals.is_empty() {
-            // Arrivals are next in this instant.
-            match self.machine {
-                Loop::Plain => self.admit::<false, false>(at, id, request, data),
-                Loop::Groups => self.admit_with_groups(at, id, request, data),
-                Loop::Full => self.admit_full(at, id, request, data),
-            }
-        } else {
-            self.core.front.arrives_later(at, id, request, data);
-        }
-        Ok(RequestId(id))
     }
 
     /// Run the next instant; if there is none, check whether there could be one.

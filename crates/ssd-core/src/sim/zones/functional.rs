@@ -1,8 +1,6 @@
 //! A host that stores logical pages in zones, without time.
 
-use super::Zones;
-use super::host::ZoneHost;
-use crate::config::Config;
+use super::in_use::ZonesInUse;
 use crate::host::device::DeviceError;
 use crate::host::request::{Op, Request};
 use crate::host::zones::ZoneTable;
@@ -10,28 +8,6 @@ use crate::metrics::counters::ZoneCounts;
 use crate::sim::front::pages_of;
 use crate::sim::functional::Functional;
 use crate::units::Lpn;
-
-/// The zones of a functional machine, and the host that writes them.
-#[derive(Clone)]
-pub(crate) struct ZonesInUse {
-    zones: Zones,
-    host: ZoneHost,
-    pub(crate) counts: ZoneCounts,
-}
-
-impl ZonesInUse {
-    /// Empty zones; `None` if the interface is another.
-    pub(crate) fn new(config: &Config) -> Option<Box<ZonesInUse>> {
-        let zones = Zones::new(config)?;
-        let host = ZoneHost::new(config, zones.table());
-        Some(Box::new(ZonesInUse { zones, host, counts: ZoneCounts::default() }))
-    }
-
-    /// The zones and the host, for a machine with time.
-    pub(super) fn into_parts(self) -> (Zones, ZoneHost) {
-        (self.zones, self.host)
-    }
-}
 
 impl Functional {
     /// The zones; `None` if the interface is another.

@@ -1,12 +1,13 @@
 //! Zones over the flash: which frontier each active zone is written to, and what the commands do to the flash.
 //!
 //! A zone is a range of logical pages. The frontier of an active zone, its *handle*, is taken with the first write
-//! after it has become active and given back when the zone is full, empty or failed. So a superblock has pages of one zone,
-//! and the zone's pages are all of its superblocks, except after a finish or a failure, which close the last ones. A
-//! reset trims the pages, and collection erases the superblocks without a copy ([`crate::ftl`], `zones`).
+//! after it has become active and given back when the zone is full, empty or failed. So a superblock has pages of one
+//! zone, and the zone's pages are all of its superblocks, except after a finish or a failure, which close the last
+//! ones. A reset trims the pages, and collection erases the superblocks without a copy ([`crate::ftl`], `zones`).
 
 mod functional;
 mod host;
+mod in_use;
 mod store;
 mod timed;
 
@@ -16,7 +17,7 @@ use crate::ftl::map::Entry;
 use crate::host::zones::{Limits, ZoneFailure, ZoneStatus, ZoneTable};
 use crate::units::{BlockId, Lpn, Ppn};
 
-pub(super) use functional::ZonesInUse;
+pub(super) use in_use::ZonesInUse;
 pub use store::ZoneStore;
 pub(super) use timed::TimedZones;
 pub use timed::{ZoneAction, ZoneReply};
