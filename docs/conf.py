@@ -53,6 +53,7 @@ NAVIGATION = {
         "docs/serve-recipes",
         "docs/sqlite",
         "docs/slc",
+        "docs/zones",
         "docs/fleet",
         "docs/search",
         "docs/exports",

@@ -47,6 +47,10 @@ Copies (op `copy`, `sources` of requests.csv as `lpn+pages;lpn+pages`, `owners` 
 `lpn;lpn`, empty: the one in `lpn`): what every LPN holds is then replayed from the requests,
 admitted in the order of their ids when they arrive, and admission numbers identify data.
 
+Zones (`host.interface` "zns"): requests.csv has the requests to the drive, so LPNs are those of
+zones. A write is at the write pointer of its zone, a TRIM is of a whole zone, a superblock has
+pages of one zone and is erased after its reset; the drive copies nothing.
+
 Report. `requests.warmup` counts the requests with the lowest ids; all numbers but
 `requests.warmup` leave them out. Of a stopped run, whose log lacks some, ids count from 0.
 `time.measured_from` (ns, default 0) opens the measured interval, `time.simulated` is its length; an
@@ -143,6 +147,7 @@ def check(folder: Path, limit: int = 20) -> Findings:
         checks = Checks(report, findings)
         HostNumbers(checks, requests, operations).check()
         operations.slc.check(checks)
+        operations.zones.check(checks)
         numbers = FlashNumbers(checks, requests, operations)
         numbers.check()
         PowerNumbers(checks, requests, operations).check()

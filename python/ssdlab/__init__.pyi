@@ -8,6 +8,7 @@ from .errors import (
     OutputError,
     RunError,
     WorkloadError,
+    ZoneError,
 )
 from .fleets.fleet import Fleet
 from .fleets.fleet_runs import fleet
@@ -19,11 +20,13 @@ from .results.spare_plan import SparePlan
 from .results.sweep import Sweep
 from .results.trial import Trial
 from .running.compare_runs import compare
-from .running.device import Completions, Device, SnapshotInfo, snapshot_info
+from .running.device import Completions, Device
 from .running.run import run
+from .running.snapshots import SnapshotInfo, snapshot_info
 from .running.spare_plan import plan_drive
 from .running.sweep_runs import sweep
 from .running.trial import try_trace
+from .running.zones import Zone, Zones
 from .searching.search import search
 from .store.results import Results, results
 from .traces.trace import Trace, generate, merge
@@ -50,6 +53,9 @@ __all__ = [
     "Trace",
     "Trial",
     "WorkloadError",
+    "Zone",
+    "ZoneError",
+    "Zones",
     "__results_version__",
     "__version__",
     "compare",

@@ -78,6 +78,7 @@ __all__ = [
     "trace_requests",
     "trace_split",
     "trace_totals",
+    "zone_statuses",
 ]
 
 _Progress: TypeAlias = Callable[[str, int, int | None], object]
@@ -188,6 +189,13 @@ class Device:
         """Submit requests, all or none: operations by number; the number of the first."""
     def copy(self, lpn: int, sources: list[tuple[int, int]], arrival_ns: int | None) -> int:
         """Submit a copy of page ranges to the pages from `lpn` on; its number."""
+    def zone_append(self, zone: int, pages: int, arrival_ns: int | None) -> tuple[int, int, int]:
+        """Append pages to a zone; status (0: success), number of the request, first page."""
+    def zone_manage(self, zone: int, action: str) -> tuple[int, int | None]:
+        """Let a zone management command take effect; status (0: success), number of its request."""
+    @property
+    def zones(self) -> list[tuple[str, int]]:
+        """State of each zone, and its pages before the write pointer."""
     def run_until_idle(self) -> dict[str, npt.NDArray[np.int64]]:
         """Run until nothing is left to do; the requests completed since the last call."""
     def run_until(self, time_ns: int) -> dict[str, npt.NDArray[np.int64]]:
@@ -482,11 +490,7 @@ def serve(
 ) -> str:
     """Serve a drive over NBD until Ctrl-C; the summary as JSON.
 
-    Without `scale` it follows lateness. With `clock_continues` the clock continues when the server
-    is behind; with `polls` the server polls shortly before an event. Beyond `most_log` bytes the
-    log of the state is folded. `ready` is called with what was recovered, and `hear` with the
-    summary so far when `asks` returns true, all as JSON. Raises `ConfigError`, `OSError`,
-    `StuckError`.
+    `ready` is called with what was recovered, `hear` with the summary so far when `asks` is true.
     """
 
 def served_why(
@@ -529,6 +533,9 @@ class Start:
 
 def snapshot_info(path: Path | str, *, progress: _Progress | None = None) -> str:
     """What the snapshot in a file is of, as JSON."""
+
+def zone_statuses() -> list[tuple[int, str]]:
+    """The statuses with which zone commands are refused: code and name of each."""
 
 def trace_info(
     config: str,
@@ -648,10 +655,7 @@ class Store:
     """An open store, or the part of it whose keys begin with `under`, which callers leave out."""
 
     def __new__(cls, path: str | Path, settings: dict[str, object], defers: bool) -> Store:
-        """Open it.
-
-        With `defers`, a write that is made succeeds though background work after it failed.
-        """
+        """Open it; with `defers`, a write succeeds though background work after it failed."""
 
     def part(self, prefix: _Bytes) -> Store:
         """The part of it whose keys begin with `prefix`."""

@@ -35,6 +35,19 @@ class WorkloadError(ValueError):
     """The trace or workload cannot be run; the message names the file and line, or the key."""
 
 
+class ZoneError(ValueError):
+    """A zone command was refused; `status` is NVMe's status code type and status code."""
+
+    def __init__(self, status: int, name: str) -> None:
+        super().__init__(f"{name} (status {status:03X}h)")
+        self.status = status
+        self.name = name
+
+    def __reduce__(self) -> tuple[type[ZoneError], tuple[int, str]]:
+        """Pickle with both."""
+        return ZoneError, (self.status, self.name)
+
+
 class OutputError(OSError):
     """The results could not be written; `report` has them if the run got that far."""
 

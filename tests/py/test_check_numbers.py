@@ -25,6 +25,15 @@ from ssdlab import _core
 
 Settings = dict[str, object]
 SHORT: Settings = {**LOGGED, "workload.requests": 1200}
+ZONES: Settings = {
+    "alloc.placement": "round-robin",
+    "alloc.pool": "device",
+    "alloc.erase_unit": "superblock",
+    "device.over_provisioning": 0.6,
+    "host.interface": "zns",
+    "zns.open": 3,
+    "zns.active": 4,
+}
 NEW: Settings = {**SHORT, "precondition.fill": 0, "precondition.overwrite": 0, "workload.read": 0.1}
 PROOFS: dict[str, tuple[Settings, tuple[str, ...]]] = {
     "worn": (
@@ -53,6 +62,7 @@ PROOFS: dict[str, tuple[Settings, tuple[str, ...]]] = {
         {**SHORT, "power.cut": {"random": "150 ms"}, "power.checkpoint": "512 KiB"},
         ("power.*",),
     ),
+    "zones": ({**SHORT, **ZONES}, ("zones.*",)),
     "tenants": ({}, ("separation.*", "latency.by_*", "tenants.*")),
     "energy": (
         {

@@ -66,6 +66,12 @@ SLC: dict[str, object] = {
     "slc.static": "2 MiB",
     "slc.share": 0.5,
 }
+ZONES: dict[str, object] = {
+    **SUPERBLOCK,
+    "host.interface": "zns",
+    "zns.open": 3,
+    "zns.active": 4,
+}
 ENERGY: dict[str, object] = {
     "energy.read": "82.5 mW",
     "energy.program": "82.5 mW",
@@ -221,6 +227,8 @@ CASES: dict[str, dict[str, object]] = {
     "slc-superblocks": {**SLC, **SUPERBLOCK, "slc.share": 0.3},
     "slc-serial": {**SLC, **SERIAL},
     "slc-wears": {**SLC, "wear.endurance": 30, "slc.endurance": 90, "wear.static_threshold": 2},
+    "zones": ZONES,
+    "zones-of-chips": {**ZONES, **OPEN, "alloc.pool": "chip", "zns.units": 2, "gc.window": 3},
     "selective": NOC,
     "selective-planes": {**NOC, "timing.busy_unit": "plane", "gc.window": 4},
     "selective-device": {**NOC, "alloc.pool": "device", "alloc.placement": "round-robin"},

@@ -88,6 +88,8 @@ CHECKED: dict[str, tuple[str, ...]] = {
         "gc.{foreground,background}",
         "gc.victims_by_policy.*",
     ),
+    "writes and resets of zones, replayed": ("zones.{zones,resets,host_waf}",),
+    "pages written less those of the other kind": ("zones.{host_pages,copied_pages}",),
     "kinds of blocks, by their pages between two erases": ("slc.{host_pages,host_share,blocks}",),
     "the distribution of victims, and copies read": ("gc.mean_victim_invalid_ratio",),
     "first operation of a victim to the end of its erase": ("gc.{job_time_mean,job_time_max}",),
@@ -151,6 +153,9 @@ NOT_DERIVABLE: dict[str, tuple[str, ...]] = {
         "separation.{classes,host_classes,diverted_copies}",
         "separation.fdp.diverted_copies",
         "remap.{unmapped,refused,refused_alignment,refused_range,refused_overlap}",
+    ),
+    "requests of the host that writes zones, of which the log has those to its drive": (
+        f"zones.latency.{OPS}.{STATS}",
     ),
     "programs that were not made": ("raid.failure.pages_not_programmed",),
     "a run with a page that is gone has failed, and its log ends there": ("raid.failure.gone.*",),

@@ -39,6 +39,7 @@ from .requests import Requests
 from .slc import SlcBlocks, copied_back
 from .suspensions import Suspensions
 from .work import Work
+from .zones import Zones
 
 OUTCOMES = ("", "ended", "cut")
 
@@ -102,6 +103,7 @@ class Operations:
         """Reads of the array that a power cut ended, by cause."""
         self.copied_back = copied_back(report)
         self.slc = SlcBlocks(report, geometry, findings)
+        self.zones = Zones(report, geometry, requests, findings)
         self.last_read: dict[tuple[int, int, int], Op] = {}
         self.last_start = 0
         self.lines = 0
@@ -112,6 +114,7 @@ class Operations:
             self.flash.load(folder / STATE)
         self.flash.expect_cuts(self.report, self.power)
         self.slc.scan(folder)
+        self.zones.load(folder)
         for user in (self, self.work, self.phases, self.suspensions, self.crossing.times):
             types = getattr(user, "types", None)
             if types is not None:
@@ -186,6 +189,7 @@ class Operations:
         self.parity.take(op)
         self.flash.take(op)
         self.slc.take(op, time, self.measured_from)
+        self.zones.take(op)
 
     def _check_times(self, op: Op) -> None:
         """Check that the times of an operation are in order."""

@@ -49,6 +49,7 @@ impl Baseline {
     /// Start the measurement here; the counters so far are discarded.
     fn take(f: &mut Functional) -> Baseline {
         f.tally = Default::default();
+        f.restart_zones();
         f.groups = Default::default();
         f.victim_invalid = Histogram::new();
         f.ftl.space.restart_lowest();
@@ -175,6 +176,7 @@ impl FunctionalRun {
         measured.raid.rcw = f.groups.reconstructed;
         measured.raid.full = f.groups.full;
         measured.raid.dropped = f.groups.dropped;
+        measured.zones = f.zone_counts().unwrap_or_default();
         measured.slc = t.slc;
         measured.slc.pages.moved = t.fold_pages;
         measured.wear.calls = t.levelled;
@@ -214,6 +216,7 @@ fn execute(
     m: &mut Measurements,
 ) -> Result<(), DeviceError> {
     check(&f.ftl.geo, id, r)?;
+    f.check_zoned(id, r)?;
     m.host.submitted[r.op as usize] += 1;
     match r.op {
         Op::Read => m.host.pages_read += u64::from(pages_of(&f.ftl.geo, r).count),

@@ -12,7 +12,9 @@ use ssd_core::ftl::separation::{UNFORESEEN, foresees};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::device::{Device as _, DeviceError};
 use ssd_core::host::request::Op;
+use ssd_core::host::zones::{ZoneFailure, ZoneStatus};
 use ssd_core::sim::logs::requests::RequestRecord;
+use ssd_core::sim::zones::ZoneAction;
 use ssd_core::units::{Lpn, Nanos, PoolId};
 use ssd_run::{PushDriver, PushError, Submission, load_snapshot};
 use ssd_trace::config::RunConfig;
@@ -59,6 +61,12 @@ pub(crate) fn snapshot_info(
         "config": shape,
     });
     Ok(info.to_string())
+}
+
+/// The statuses with which zone commands are refused: code and name of each.
+#[pyfunction]
+pub(crate) fn zone_statuses() -> Vec<(u16, &'static str)> {
+    ZoneStatus::ALL.iter().map(|status| (status.code(), status.name())).collect()
 }
 
 /// A simulated device.
@@ -228,6 +236,45 @@ impl Device {
     fn copy(&self, lpn: i64, sources: Vec<(i64, i64)>, arrival_ns: Option<i64>) -> PyResult<u64> {
         let submitted = self.lock()?.copy(lpn, &sources, arrival_ns);
         submitted.map_err(|error| self.raised(error, None))
+    }
+
+    /// Append pages to a zone, as early as possible without an arrival. Returns the status (0: success), the number of
+    /// the request and the first page.
+    fn zone_append(
+        &self,
+        zone: i64,
+        pages: i64,
+        arrival_ns: Option<i64>,
+    ) -> PyResult<(u16, u64, u32)> {
+        let answer = self.lock()?.zone_append(zone, pages, arrival_ns);
+        let answer = answer.map_err(|error| self.raised(error, None))?;
+        Ok(answer.map_or_else(|status| (status.code(), 0, 0), |(id, first)| (0, id, first)))
+    }
+
+    /// Let a zone management command take effect now. Returns the status (0: success), and the number of its request.
+    fn zone_manage(&self, zone: i64, action: &str) -> PyResult<(u16, Option<u64>)> {
+        let unknown = || wrong(format!("there is no zone action {action:?}"));
+        let action = match action {
+            "open" => ZoneAction::Open,
+            "close" => ZoneAction::Close,
+            "finish" => ZoneAction::Finish,
+            "reset" => ZoneAction::Reset,
+            "offline" => ZoneAction::Offline,
+            "fail read-only" => ZoneAction::Fail(ZoneFailure::ReadOnly),
+            "fail offline" => ZoneAction::Fail(ZoneFailure::Offline),
+            _ => return Err(unknown()),
+        };
+        let answer = self.lock()?.zone_manage(zone, action);
+        let answer = answer.map_err(|error| self.raised(error, None))?;
+        Ok(answer.map_or_else(|status| (status.code(), None), |id| (0, id)))
+    }
+
+    /// The zones: the name of the state of each, and its pages before the write pointer.
+    #[getter]
+    fn zones(&self) -> PyResult<Vec<(&'static str, u32)>> {
+        let mut driver = self.lock()?;
+        let zones = driver.zones().map_err(|error| self.raised(error, None))?;
+        Ok(zones.iter().map(|zone| (zone.state.name(), zone.written)).collect())
     }
 
     /// Run until nothing is left to do. Returns the requests completed since the last call, as arrays.

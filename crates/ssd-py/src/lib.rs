@@ -310,6 +310,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::trace_split, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_requests, module)?)?;
     module.add_function(wrap_pyfunction!(device::snapshot_info, module)?)?;
+    module.add_function(wrap_pyfunction!(device::zone_statuses, module)?)?;
     module.add_function(wrap_pyfunction!(run::op_log_excerpt, module)?)?;
     module.add_function(wrap_pyfunction!(serve::serve, module)?)?;
     module.add_function(wrap_pyfunction!(serve::served_why, module)?)?;

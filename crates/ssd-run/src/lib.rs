@@ -44,7 +44,7 @@ pub use caller::{Caller, ClockReading, RunLog, Stage, Unattended};
 pub use compose::{EndedRun, Setup, run};
 pub use error::RunError;
 pub use pull::PullDriver;
-pub use push::{PushDriver, PushError};
+pub use push::{PushDriver, PushError, ZoneAnswer};
 pub use report::{Circumstances, Ending, FinishedRun, report_of};
 pub use start::{StartState, load_snapshot, start_key};
 pub use submission::Submission;

@@ -14,6 +14,8 @@ use ssd_core::sim::ssd::Ssd;
 use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;
 
+mod zoned;
+
 /// Instants of a rebuild between two calls of the caller.
 const WATCH_EVERY: u64 = 4096;
 
@@ -64,6 +66,9 @@ impl PullDriver<'_> {
         }
         match self.config.run.mode {
             Mode::Functional => self.run_functional(device, ending, source, annotated),
+            Mode::Timed if self.config.is_zoned() => {
+                self.run_zoned(device, ending, source, annotated)
+            }
             Mode::Timed => self.run_timed(device, ending, source, annotated),
         }
     }

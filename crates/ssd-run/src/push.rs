@@ -5,6 +5,7 @@ use crate::page_file::in_files;
 use crate::report::{self, Circumstances, Ending, FinishedRun};
 use crate::start::load_snapshot;
 use crate::submission::Submission;
+use ssd_core::config::DeviceConfig;
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::plugs::{Fault, Plugs};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
@@ -19,8 +20,10 @@ use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::{self, LoadError, SaveError};
 use std::path::Path;
 use step::StopCondition;
+pub use zones::ZoneAnswer;
 
 mod step;
+mod zones;
 
 /// Why a call of a [`PushDriver`] failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -51,6 +54,8 @@ pub struct PushDriver {
     original: RunConfig,
     /// With what the driver needs.
     config: RunConfig,
+    /// The device as requests see it.
+    device: DeviceConfig,
     /// `None` until it is first used.
     ssd: Option<Ssd>,
     plugs: Plugs,
@@ -78,8 +83,19 @@ impl PushDriver {
         let mut config = original.clone();
         config.metrics.request_log = true;
         let plugs = in_files(plugs);
+        let device = config.of_drive().device.clone();
         let (ssd, snapshot_digest, stuck) = (None, None, None);
-        PushDriver { original, config, ssd, plugs, snapshot_digest, last_ns: 0, instants: 0, stuck }
+        PushDriver {
+            original,
+            config,
+            device,
+            ssd,
+            plugs,
+            snapshot_digest,
+            last_ns: 0,
+            instants: 0,
+            stuck,
+        }
     }
 
     /// The device, erased flash if it has not been used yet.
@@ -122,6 +138,11 @@ impl PushDriver {
             return self.load(file.as_ref(), caller);
         }
         self.check_unused()?;
+        if self.config.is_zoned() {
+            let message =
+                "a client that writes zones starts with empty ones: leave out precondition()";
+            return Err(PushError::Refused(message.into()));
+        }
         let mut device = Functional::with_plugs(&self.config, &self.plugs);
         let mut keep_going =
             |done, total| caller.progress(Stage::Precondition, done, Some(total)).is_continue();
@@ -167,6 +188,10 @@ impl PushDriver {
             return Err(PushError::Refused(format!("the device cannot go on: {reason}")));
         }
         self.check_on()?;
+        if self.config.is_zoned() {
+            let message = "a snapshot does not hold the states of zones";
+            return Err(PushError::Refused(message.into()));
+        }
         let refused = |error| match error {
             DeviceError::Degraded { .. } => PushError::Refused(error.to_string()),
             _ => PushError::Refused(format!("{error}; flush it and let it run until it is idle")),
@@ -213,14 +238,15 @@ impl PushDriver {
         let (mut requests, mut earliest) = (Vec::with_capacity(submissions.len()), self.last_ns);
         for (i, submission) in submissions.iter().enumerate() {
             let bad = |message: String| PushError::Refused(format!("request {i}: {message}"));
-            let request = submission.request(&self.config.device).map_err(bad)?;
+            let request = submission.request(&self.device).map_err(bad)?;
             earliest = arrival(submission.at_ns, earliest, now).map_err(bad)?;
             if matches!(request.op, Op::Write | Op::Copy)
                 && let Some(message) = self.ssd().core.ftl.lacks_handle(request.stream)
             {
                 return Err(bad(message));
             }
-            let data = submission.brings(&self.config.device).map_err(bad)?;
+            self.check_zoned(&request).map_err(bad)?;
+            let data = submission.brings(&self.device).map_err(bad)?;
             if let Some(data) = &data {
                 let checked = self.ssd().check_copy(&request, Some(data));
                 checked.map_err(|error| match error {
@@ -253,7 +279,7 @@ impl PushDriver {
         self.check_on()?;
         let bad = |message: String| PushError::Refused(format!("a copy: {message}"));
         let pages = sources.iter().fold(0i64, |sum, &(_, pages)| sum.saturating_add(pages.max(0)));
-        let device = &self.config.device;
+        let device = &self.device;
         let to_request = |lpn, pages| {
             let submission = Submission { at_ns, ..Submission::new(Op::Copy, lpn, pages) };
             submission.request(device).map_err(bad)

@@ -175,9 +175,9 @@ fn power(config: &RunConfig) -> Option<PowerDraw> {
     (!config.energy.is_off()).then_some(power)
 }
 
-/// The classes of pages, if a policy separates them.
+/// The classes of pages, if a policy separates them. (Those of a drive with zones are its active zones.)
 fn separation(ftl: &Ftl) -> Option<SeparationState> {
-    let classes = ftl.classes()?;
+    let classes = ftl.classes().filter(|_| !ftl.is_zoned())?;
     Some(SeparationState {
         classes: u64::from(classes.all),
         host_classes: u64::from(classes.host),
@@ -188,7 +188,7 @@ fn separation(ftl: &Ftl) -> Option<SeparationState> {
 
 /// The reclaim units, if the host names handles.
 fn reclaimed(ftl: &Ftl, page_bytes: u64) -> Option<ReclaimState> {
-    let reclaimed = ftl.reclaimed()?;
+    let reclaimed = ftl.reclaimed().filter(|_| !ftl.is_zoned())?;
     let row = |counts: &UnitCounts| ReclaimUnits {
         host_bytes: counts.host_pages * page_bytes,
         copied_bytes: counts.copied_pages * page_bytes,
@@ -234,6 +234,7 @@ fn report(
             flash_block_bytes: page_bytes * u64::from(config.device.pages_per_block),
             user_pages: u64::from(ftl.geo.user_pages),
             slc_blocks: ftl.slc_blocks(),
+            zones: config.is_zoned().then(|| config.zones()),
             parity_groups: ftl.groups.as_ref().map(|groups| u64::from(groups.count())),
             pages_by_owners: owners.as_deref(),
             extra_owner_bytes: ftl.owners.side_table_bytes() as u64,

@@ -57,7 +57,8 @@ const LATER: [&str; 5] = ["workload", "host", "sched", "controller", "interconne
 #[must_use]
 pub fn start_key(config: &RunConfig) -> Option<String> {
     let is_restored = config.precondition.snapshot.is_some();
-    if is_restored || config.run.data != DataMode::None || foresees(&config.alloc.separation) {
+    let keeps_data = config.run.data != DataMode::None;
+    if is_restored || keeps_data || config.is_zoned() || foresees(&config.alloc.separation) {
         return None;
     }
     let mut tables = serde_json::to_value(config).expect("a configuration is JSON");

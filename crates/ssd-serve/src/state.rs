@@ -65,6 +65,11 @@ pub fn served(config: &RunConfig, with_state: bool) -> Result<RunConfig, StateEr
     if foresees(&config.alloc.separation) {
         return refused(UNFORESEEN.into());
     }
+    if config.is_zoned() {
+        return refused(
+            "host.interface: a client of NBD writes in place: expected \"block\"".into(),
+        );
+    }
     let mut config = config.clone();
     if !matches!(config.power.cut, PowerCut::Never | PowerCut::OnRequest) {
         return refused(

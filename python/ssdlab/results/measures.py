@@ -43,6 +43,8 @@ class Parts:
     """Copies; None where the device refuses them."""
     slc: Slc | None
     """SLC blocks; None on a device without any."""
+    zones: Zones | None
+    """The host that writes zones; None where the interface is another."""
     separation: Separation | None
     """Classes of pages; None where no policy separates them."""
     tenants: Tenants | None
@@ -393,6 +395,25 @@ class Slc:
     """Pages read but neither programmed nor dropped by the end of the run."""
     blocks: int
     """SLC blocks that are not erased at the end of the run."""
+
+
+@dataclass(frozen=True)
+class Zones:
+    """The host that stores its pages in zones; the other sections are of its drive."""
+
+    host_pages: int
+    """Pages that requests of the workload, or of a client, have written."""
+    copied_pages: int
+    """Pages that the host has copied to collect its zones."""
+    resets: int
+    """Zones that it has reset."""
+    zones: int
+    """Zones of the drive."""
+    latency: LatencyByOp | None
+    """Latencies of the requests of the workload; None without time, and for a client."""
+    host_waf: float | None
+    """Write amplification of the host: pages that it has written and copied over those that it has
+    written."""
 
 
 @dataclass(frozen=True)

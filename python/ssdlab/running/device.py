@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -21,7 +20,9 @@ from ssdlab.results import outputs
 from ssdlab.results.measures import Recovery
 from ssdlab.results.report import Report
 from ssdlab.running.fitted import fitted
+from ssdlab.running.numbers import integer
 from ssdlab.running.simulate import Plugs, merge_plugs
+from ssdlab.running.zones import Zones
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -204,8 +205,8 @@ class Device:
         `submit`.
         """
         ranges = _ranges(sources, pages)
-        destination = _integer("lpn", lpn)
-        arrival = None if at_ns is None else _integer("at_ns", at_ns)
+        destination = integer("lpn", lpn)
+        arrival = None if at_ns is None else integer("at_ns", at_ns)
         with self._translate_errors():
             return self.core.copy(destination, ranges, arrival)
 
@@ -292,7 +293,7 @@ class Device:
         time passes if no request is outstanding. Requests that completed in an earlier call and
         were not returned, as after Ctrl-C, are returned first, at once.
         """
-        limit = None if limit_ns is None else _integer("limit_ns", limit_ns)
+        limit = None if limit_ns is None else integer("limit_ns", limit_ns)
         return self._completions(lambda: self.core.run_until_completion(limit))
 
     def run_until(self, time_ns: int) -> Completions:
@@ -304,7 +305,7 @@ class Device:
         refused. `run_until(device.now_ns)` completes the instant in which `run_until_completion`
         has stopped. Only a mount after a power cut of the configuration may last beyond `time_ns`.
         """
-        time = _integer("time_ns", time_ns)
+        time = integer("time_ns", time_ns)
         return self._completions(lambda: self.core.run_until(time))
 
     def run_until_idle(self) -> Completions:
@@ -346,7 +347,7 @@ class Device:
         Until `mount` only time and erases can be inspected. What has completed before the cut is
         still returned by the next call that runs the device.
         """
-        time = None if at_ns is None else _integer("at_ns", at_ns)
+        time = None if at_ns is None else integer("at_ns", at_ns)
         with self._translate_errors():
             return self.core.power_cut(time)
 
@@ -415,13 +416,18 @@ class Device:
         with translate_errors():
             return self.core.mapping
 
+    @property
+    def zones(self) -> Zones:
+        """The zones of a device with `host.interface = "zns"`, and the commands to them."""
+        return Zones(self.core)
+
     def digest(self, lpn: int) -> int | None:
         """Digest of the data of page `lpn` that a read would return; None if it has none.
 
         Equal data have equal digests, before and after a power cut. It needs
         `run.data = "digest"` or "bytes".
         """
-        page = _integer("lpn", lpn)
+        page = integer("lpn", lpn)
         with translate_errors():
             return self.core.digest(page)
 
@@ -439,23 +445,10 @@ class Device:
         return f"<Device {self.config.name} at {time}, {self.outstanding} requests outstanding>"
 
 
-def _integer(name: str, value: object) -> int:
-    """`value` as a number that the simulator accepts."""
-    try:
-        number = index(value)  # type: ignore[arg-type]
-    except TypeError:
-        message = f"{name}: expected a whole number, found {value!r}"
-        raise WorkloadError(message) from None
-    if not -(1 << 63) <= number < 1 << 63:
-        message = f"{name}: {number} is out of range"
-        raise WorkloadError(message)
-    return number
-
-
 def _ranges(sources: object, pages: int | None) -> list[tuple[int, int]]:
     """The source ranges of a copy."""
     if isinstance(sources, SupportsIndex):
-        return [(_integer("sources", sources), 1 if pages is None else _integer("pages", pages))]
+        return [(integer("sources", sources), 1 if pages is None else integer("pages", pages))]
     if pages is not None:
         message = "pages: a list of ranges says how many pages are copied; leave it out"
         raise WorkloadError(message)
@@ -465,32 +458,4 @@ def _ranges(sources: object, pages: int | None) -> list[tuple[int, int]]:
         message = "sources: expected a first page, or a list of ranges (first page, number of "
         message += f"pages), found {sources!r}"
         raise WorkloadError(message) from None
-    return [(_integer("sources", first), _integer("sources", count)) for first, count in pairs]
-
-
-@dataclass(frozen=True)
-class SnapshotInfo:
-    """The contents of a snapshot."""
-
-    digest: str
-    """Digest of the state, as reports name it."""
-    file_bytes: int
-    """Length of the file."""
-    host_pages_written: int
-    """Pages written by the host so far, including preconditioning."""
-    used_pages: int
-    """Physical pages that are not erased."""
-    valid_pages: int
-    """Physical pages that hold live data."""
-    extra_owners: int
-    """Owners of pages beyond the first: a device needs a `remap.mode` to take them."""
-    erases: int
-    """Of all erase units."""
-    config: dict[str, str | int | float | bool]
-    """The keys on which the state depends, with their values as in a configuration file."""
-
-
-def snapshot_info(path: str | Path, *, progress: bool | Callback = False) -> SnapshotInfo:
-    """Read a whole snapshot and describe it. Raises `ConfigError` if it is not a snapshot."""
-    with translate_errors(), show_progress(Path(path).name, progress) as callback:
-        return SnapshotInfo(**json.loads(_core.snapshot_info(path, progress=callback)))
+    return [(integer("sources", first), integer("sources", count)) for first, count in pairs]

@@ -93,6 +93,7 @@ presets! {
     "noc-copyback-conventional",
     "remapcom",
     "tlc-960gb",
+    "zns",
 }
 
 /// The preset called `name`.

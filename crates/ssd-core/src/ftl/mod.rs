@@ -25,6 +25,7 @@ pub mod snapshot;
 pub mod space;
 mod validity;
 pub mod wear;
+mod zones;
 
 use crate::config::{Config, DataMode};
 use crate::memory::prefetch;
@@ -119,12 +120,14 @@ impl Ftl {
     /// As [`Ftl::new`], with external policies.
     #[must_use]
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Ftl {
+        let config = &*config.of_drive();
         let geo = Geometry::new(config);
         assert!(geo.logical_pages <= geo.pages, "more logical pages than physical ones");
         let pages = u16::try_from(geo.pages_per_block).expect("checked by the config layer");
         let mut blocks = BlockTable::new(geo.pools, geo.blocks_per_pool, pages);
         let ground = Ground::of(config, &geo);
-        let separated = plugs.separation(&config.alloc.separation, &ground).map(Separator::new);
+        let separated = plugs.separation(&config.alloc.separation, &ground);
+        let separated = separated.map(|policy| Separator::new(policy, config.is_zoned()));
         let classes = separated.as_ref().map_or_else(|| config.alloc.classes(), Separator::classes);
         blocks.origins = vec![Origin::default(); separated.as_ref().map_or(0, |_| blocks.len())];
         if !config.slc.is_off() {

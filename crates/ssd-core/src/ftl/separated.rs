@@ -19,6 +19,8 @@ pub(super) struct Separator {
     pub(super) name: String,
     policy: Separation,
     classes: Classes,
+    /// Whether the classes are the active zones of a device whose interface they are.
+    pub(super) of_zones: bool,
     /// Whether the policy names the classes of victims.
     names_victims: bool,
     /// By pool, consecutive victims without an invalid page; without pools until there is one.
@@ -29,14 +31,14 @@ pub(super) struct Separator {
 }
 
 impl Separator {
-    pub(super) fn new((name, policy): (String, Separation)) -> Separator {
+    pub(super) fn new((name, policy): (String, Separation), of_zones: bool) -> Separator {
         let classes = policy.classes();
         assert!(classes.all > classes.host && classes.all <= 255, "{classes:?}");
         let counts = Counts::new(classes.all + 1);
         let names_victims = policy.names_victims();
         let before = counts.clone();
         let passed_on = Vec::new();
-        Separator { name, policy, classes, names_victims, passed_on, before, counts }
+        Separator { name, policy, classes, of_zones, names_victims, passed_on, before, counts }
     }
 
     /// The number of classes, if the policy names those of victims.

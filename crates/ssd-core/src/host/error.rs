@@ -1,5 +1,7 @@
 //! Why a device refuses a request or cannot continue.
 
+use super::zones::ZoneStatus;
+
 /// A request that cannot be admitted, or a run that cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DeviceError {
@@ -10,6 +12,14 @@ pub enum DeviceError {
         id: u64,
         /// What is wrong and what is allowed.
         reason: String,
+    },
+    /// The zones refuse the request.
+    #[error("request {id}: status {:#05x}, {}", .status.code(), .status.name())]
+    Zone {
+        /// Its number.
+        id: u64,
+        /// Its status.
+        status: ZoneStatus,
     },
     /// A pool cannot free a block: its victims hold only valid pages.
     #[error(

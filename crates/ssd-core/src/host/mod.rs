@@ -10,3 +10,4 @@ pub(crate) mod link;
 pub mod request;
 pub mod source;
 pub(crate) mod write_buffer;
+pub mod zones;

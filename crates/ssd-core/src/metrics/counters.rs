@@ -13,3 +13,4 @@ pub use super::report::power::PowerCounts;
 pub use super::report::raid::RaidCounts;
 pub use super::report::remap::RemapCounts;
 pub use super::report::slc::SlcCounts;
+pub use super::report::zones::ZoneCounts;

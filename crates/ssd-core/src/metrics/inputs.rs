@@ -112,6 +112,8 @@ pub struct DeviceState<'a> {
     pub records: Option<RecordCounts>,
     /// SLC blocks that are not erased; `None` on a device without any.
     pub slc_blocks: Option<u64>,
+    /// Zones; `None` where the interface is another.
+    pub zones: Option<u64>,
     /// Classes of pages; `None` where no policy separates them.
     pub separation: Option<SeparationState>,
     /// Reclaim units by handle; `None` without handles.

@@ -40,11 +40,11 @@ use crate::host::request::{Op, Request};
 use crate::units::Nanos;
 use counters::{
     BufferCounts, Cause, ControllerCounts, FlashCounts, GcCounts, HostCounts, MoveCounts, PartSums,
-    Parts, RaidCounts, RemapCounts, RequestsInSystem, SlcCounts, WearCounts, WorkTimes,
+    Parts, RaidCounts, RemapCounts, RequestsInSystem, SlcCounts, WearCounts, WorkTimes, ZoneCounts,
 };
 use degraded::DegradedStats;
 use histogram::Histogram;
-use latency::Latencies;
+use latency::{ByOp, Latencies};
 use report::power::{PowerCounts, Recovery};
 use series::{Gauges, IntervalLatency, Sample, Series};
 use steady::Course;
@@ -69,6 +69,10 @@ pub struct Measurements {
     pub wear: WearCounts,
     /// SLC blocks.
     pub slc: SlcCounts,
+    /// The host that writes zones.
+    pub zones: ZoneCounts,
+    /// Latencies of the requests of such a host, if it has time.
+    pub zone_latencies: Option<Box<ByOp>>,
     /// Invalid pages of each victim when it was chosen.
     pub victim_invalid: Histogram,
     /// Host requests and pages.
@@ -116,6 +120,8 @@ impl Measurements {
             gc: GcCounts::default(),
             wear: WearCounts::default(),
             slc: SlcCounts::default(),
+            zones: ZoneCounts::default(),
+            zone_latencies: None,
             victim_invalid: Histogram::new(),
             host: HostCounts::default(),
             buffer: BufferCounts::default(),

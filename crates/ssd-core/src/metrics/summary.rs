@@ -22,6 +22,7 @@ pub fn text(report: &Report) -> String {
     energy(report, &mut out);
     collection(report, &mut out);
     slc::cache(report, &mut out);
+    zones::host(report, &mut out);
     device(report, &mut out);
     failure::chips(report, &mut out);
     separation::classes(report, &mut out);
@@ -60,6 +61,7 @@ mod failure;
 mod separation;
 mod slc;
 mod tenants;
+mod zones;
 
 /// A count in at most 10 columns.
 fn short_count(n: u64) -> String {

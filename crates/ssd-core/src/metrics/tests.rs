@@ -111,6 +111,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             flash_block_bytes: 256 * 4096,
             user_pages: 10_000,
             slc_blocks: None,
+            zones: None,
             parity_groups: None,
             pages_by_owners: None,
             extra_owner_bytes: 0,

@@ -8,13 +8,13 @@ use super::core::Core;
 use super::front::{Pages, byte_range, is_of_whole_pages, pages_of};
 use super::join::Join;
 use super::raid::parts_of_write;
-use super::ssd::Ssd;
+use super::ssd::{Loop, Ssd};
 use crate::ftl::Ftl;
 use crate::ftl::gc::Demand;
 use crate::ftl::map::Entry;
 use crate::ftl::place::{PlacementPolicy, Planes};
 use crate::host::device::DeviceError;
-use crate::host::request::{Op as HostOp, Request};
+use crate::host::request::{Op as HostOp, Request, RequestId};
 use crate::metrics::counters::Parts;
 use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot, UnitId};
@@ -181,6 +181,48 @@ impl Core {
 }
 
 impl Ssd {
+    /// Give `request` its number, and let it arrive at `at`.
+    #[inline(always)]
+    pub(super) fn enter(
+        &mut self,
+        at: Nanos,
+        request: &Request,
+        data: Option<&[u8]>,
+    ) -> Result<RequestId, DeviceError> {
+        let id = self.core.front.number(&self.core.ftl.geo, at, request)?;
+        debug_assert!(
+            request.op == HostOp::Copy
+                || data.is_none_or(|data| data.len() as u64 == u64::from(request.sectors) * 512),
+            "request {id} has data of another length"
+        );
+        if self.mid_instant && at <= self.core.array.now && self.core.front.arrivals.is_empty() {
+            // Arrivals are next in this instant.
+            match self.machine {
+                Loop::Plain => self.admit::<false, false>(at, id, request, data),
+                Loop::Groups => self.admit_with_groups(at, id, request, data),
+                Loop::Full => self.admit_full(at, id, request, data),
+            }
+        } else {
+            self.core.front.arrives_later(at, id, request, data);
+        }
+        Ok(RequestId(id))
+    }
+
+    #[inline(never)]
+    fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
+        debug_assert!(
+            self.machine == Loop::Full,
+            "the other loops admit their requests themselves"
+        );
+        self.admit::<true, true>(at, id, request, data);
+    }
+
+    #[inline(never)]
+    fn admit_with_groups(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
+        debug_assert!(self.machine == Loop::Groups, "another loop admits more or less");
+        self.admit::<false, true>(at, id, request, data);
+    }
+
     /// Admit request `id`, meant to arrive at `at`; `data` as in [`crate::host::device::Device::submit`].
     #[inline(always)]
     pub(crate) fn admit<const FULL: bool, const GROUPS: bool>(

@@ -58,6 +58,9 @@ impl Ssd {
         self.core.front.audit()?;
         self.core.ledger.audit(&self.core.ftl)?;
         self.logs.audit(self.core.front.submitted)?;
+        let quiet = self.core.front.arrivals.is_empty();
+        let zones = self.zones.as_deref();
+        zones.map_or(Ok(()), |zones| zones.audit(&self.core.ftl, quiet))?;
         self.power.as_ref().map_or(Ok(()), |power| power.audit())?;
         let suspension = self.suspension.as_deref();
         let suspended = |unit| -> Vec<OpSlot> {

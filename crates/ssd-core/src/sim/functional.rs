@@ -15,6 +15,7 @@ pub use tally::Tally;
 
 use super::front::{Pages, is_in_part, is_of_whole_pages, pages_of};
 use super::ssd::policy_error;
+use super::zones::ZonesInUse;
 use crate::config::{Config, RemapMode};
 use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
@@ -58,6 +59,8 @@ pub struct Functional {
     /// Pages admitted and copied at the next progress report.
     next_look: u64,
     plugs: Plugs,
+    /// Zones, and the host that writes them, if they are the interface.
+    pub(super) zones: Option<Box<ZonesInUse>>,
 }
 
 /// Pages programmed between two reports of progress.
@@ -94,9 +97,10 @@ impl Functional {
     }
 
     fn over(config: &Config, ftl: Ftl, plugs: &Plugs) -> Functional {
+        let drive = config.of_drive();
         let layout = Layout::new(config.device.shape());
         assert_eq!(layout.planes(), ftl.geo.planes, "the device is not of this configuration");
-        assert_eq!(config.device.user_pages, ftl.geo.user_pages, "it has another capacity");
+        assert_eq!(drive.device.user_pages, ftl.geo.user_pages, "it has another capacity");
         let agenda = Agenda::new(&config.gc, &ftl, plugs);
         Functional {
             pages: OwnedPages::default(),
@@ -113,6 +117,7 @@ impl Functional {
             copies: 0,
             next_look: 0,
             plugs: plugs.clone(),
+            zones: ZonesInUse::new(config),
             ftl,
         }
     }
@@ -121,10 +126,10 @@ impl Functional {
     /// at the planes of superblocks, and every pool is marked as pending for [`Functional::meet_demands`].
     #[must_use]
     pub fn begin_run(self, config: &Config) -> Functional {
-        let Functional { mut ftl, sequence, plugs, .. } = self;
+        let Functional { mut ftl, sequence, plugs, zones, .. } = self;
         plugs.begin();
         ftl.begin_run(&config.gc.victim, &plugs);
-        let mut run = Functional { sequence, ..Functional::over(config, ftl, &plugs) };
+        let mut run = Functional { sequence, zones, ..Functional::over(config, ftl, &plugs) };
         run.agenda.consider_all();
         run
     }
@@ -183,8 +188,7 @@ impl Functional {
         debug_assert!(!is_of_whole_pages(&self.ftl.geo, r), "{r:?} leaves nothing of its pages");
         let lpns = (pages.first..pages.first + pages.count).map(Lpn);
         let rests = lpns.filter(|&lpn| is_in_part(&self.ftl.geo, r, lpn));
-        self.tally.rests_read +=
-            rests.filter(|&lpn| self.ftl.owners.committed(lpn).is_some()).count() as u64;
+        self.tally.rests_read += rests.filter(|&lpn| self.has_data(lpn)).count() as u64;
     }
 
     /// Write one page of a request of `pages` pages.
@@ -198,6 +202,21 @@ impl Functional {
         if self.plain {
             return self.write_plain(lpn, stream);
         }
+        if self.zones.is_some() {
+            return self.write_to_zone(lpn, stream);
+        }
+        self.write_classed(lpn, stream, pages)
+    }
+
+    /// Write one page of a zone, with the handle `handle`.
+    pub(super) fn write_page_below(&mut self, lpn: Lpn, handle: u8) -> Result<(), DeviceError> {
+        debug_assert!(self.ftl.is_zoned(), "{lpn:?} is of no zone");
+        self.write_classed(lpn, handle, 1)
+    }
+
+    /// Write one page on a device whose pages have classes.
+    #[inline]
+    fn write_classed(&mut self, lpn: Lpn, stream: u8, pages: u32) -> Result<(), DeviceError> {
         self.admit(lpn);
         let class = self.class_of(lpn, stream, pages)?;
         let frontier = self.ftl.space.host_stream(class);

@@ -35,5 +35,6 @@ mod suspend;
 mod wake;
 mod work;
 mod write_back;
+pub mod zones;
 
 pub use array::last_time;

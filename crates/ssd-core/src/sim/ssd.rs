@@ -12,6 +12,7 @@ use super::logs::requests::RequestRecord;
 use super::power::Power;
 use super::raid::{Raid, degradation};
 use super::suspend::Suspension;
+use super::zones::{TimedZones, Zones};
 use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::plugs::{Fault, Plugs};
@@ -42,6 +43,8 @@ pub struct Ssd {
     pub(super) suspension: Option<Box<Suspension>>,
     /// What survives a power cut besides the flash, if power may be cut.
     pub(crate) power: Option<Box<Power>>,
+    /// The zones, if they are the interface.
+    pub(super) zones: Option<Box<TimedZones>>,
     /// Whether completions of this instant have been processed, but not the rest of it.
     pub(super) mid_instant: bool,
     pub(super) audits: Audits,
@@ -84,6 +87,8 @@ impl Ssd {
         ftl.number_owners(sequence);
         ftl.blocks.now = Nanos::ZERO;
         ftl.begin_run(&config.gc.victim, plugs);
+        let zones = Zones::new(config);
+        let config = &*config.of_drive();
         let mut ssd = Ssd {
             contents: Contents::new(config, &ftl),
             logs: Logs::new(config),
@@ -91,6 +96,7 @@ impl Ssd {
             copies: Copies::new(config),
             suspension: Suspension::new(config),
             power: Power::new(config, &mut ftl, sequence),
+            zones: zones.map(|zones| Box::new(TimedZones::new(zones))),
             mid_instant: false,
             audits: Audits::default(),
             plugs: plugs.clone(),
@@ -177,21 +183,6 @@ impl Ssd {
     #[must_use]
     pub fn buffered_pages(&self) -> u64 {
         self.core.front.buffered_pages()
-    }
-
-    #[inline(never)]
-    fn admit_full(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
-        debug_assert!(
-            self.machine == Loop::Full,
-            "the other loops admit their requests themselves"
-        );
-        self.admit::<true, true>(at, id, request, data);
-    }
-
-    #[inline(never)]
-    fn admit_with_groups(&mut self, at: Nanos, id: u64, request: &Request, data: Option<&[u8]>) {
-        debug_assert!(self.machine == Loop::Groups, "another loop admits more or less");
-        self.admit::<false, true>(at, id, request, data);
     }
 
     /// Time that each channel has been busy since the measurement started.
@@ -383,25 +374,12 @@ impl Device for Ssd {
             self.check_copy(request, data)?;
         }
         if self.machine == Loop::Full {
+            if self.zones.is_some() {
+                return self.submit_to_zones(at, request, data);
+            }
             self.core.check_handle(request)?;
         }
-        let id = self.core.front.number(&self.core.ftl.geo, at, request)?;
-        debug_assert!(
-            request.op == HostOp::Copy
-                || data.is_none_or(|data| data.len() as u64 == u64::from(request.sectors) * 512),
-            "request {id} has data of another length"
-        );
-        if self.mid_instant && at <= self.core.array.now && self.core.front.arrivals.is_empty() {
-            // Arrivals are next in this instant.
-            match self.machine {
-                Loop::Plain => self.admit::<false, false>(at, id, request, data),
-                Loop::Groups => self.admit_with_groups(at, id, request, data),
-                Loop::Full => self.admit_full(at, id, request, data),
-            }
-        } else {
-            self.core.front.arrives_later(at, id, request, data);
-        }
-        Ok(RequestId(id))
+        self.enter(at, request, data)
     }
 
     fn now(&self) -> Nanos {
@@ -422,7 +400,12 @@ impl Device for Ssd {
             Loop::Plain => self.run::<false, false>(limit, done),
             Loop::Groups => self.run::<false, true>(limit, done),
             Loop::Full if self.core.ftl.may_lose_power() => self.run_with_cuts(limit, done),
-            Loop::Full => self.run::<true, true>(limit, done),
+            Loop::Full => {
+                let before = done.len();
+                let reached = self.run::<true, true>(limit, done)?;
+                self.zone_writes_complete(&done[before..]);
+                Ok(reached)
+            }
         }
     }
 

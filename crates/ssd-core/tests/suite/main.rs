@@ -63,3 +63,5 @@ mod victims_by_class;
 mod wake_up;
 mod wear;
 mod wear_rules;
+mod zone_states;
+mod zones;

@@ -57,6 +57,10 @@ impl Machine {
         workload: Workload,
     ) -> Result<Machine, HostError> {
         let settings = fitted(config, settings)?;
+        if config.is_zoned() {
+            let message = "host.interface: the file system writes in place: expected \"block\"";
+            return Err(HostError::Refused(message.into()));
+        }
         if separation::foresees(&config.alloc.separation) {
             return Err(HostError::Refused(separation::UNFORESEEN.into()));
         }

@@ -145,7 +145,7 @@ request_log = true
 "#;
 
 /// Keys of synthetic requests, and of a start from a snapshot.
-const MADE: [&str; 7] = [
+const MADE: [&str; 8] = [
     r#"
 [device]
 bits = 2
@@ -229,6 +229,8 @@ buffer = "protected"
      [energy]\nread = \"80 mW\"\nprogram = \"81 mW\"\nerase = \"82 mW\"\nbus = \"30 mW\"\nidle = \"1 W\"\n\
      [metrics]\ntenants = true\n\
      [workload]\ntrace = \"FILE\"\nwarmup_share = 0.5",
+    "[host]\ninterface = \"zns\"\n[zns]\nunits = 2\nopen = 6\nactive = 8\n\
+     [alloc]\npool = \"device\"\nerase_unit = \"superblock\"\nplacement = \"round-robin\"",
 ];
 
 /// Each of these keys shows nothing by default, and has no effect with the key that comes after it.
@@ -256,10 +258,11 @@ fn every_key_of_the_contract_is_accepted() {
     assert_eq!(config.gc.trigger[1].int("hard"), 0);
     assert_eq!(config.gc.concurrency.int("gmax"), 3);
     assert_eq!(config.timing.erase_ns, 700_000);
-    let [made, _, _, stand_in, _, cut, fitted] = MADE.map(|text| ok(&input(text)));
+    let [made, _, _, stand_in, _, cut, fitted, zoned] = MADE.map(|text| ok(&input(text)));
     assert_eq!(made.workload.arrival.interval_ns, 50_000);
     assert_eq!(made.workload.sizes[1].bytes, 512);
     assert_eq!(stand_in.workload.train_gap_ns, 20_000);
+    assert_eq!((zoned.zones(), zoned.zone_streams()), (126, 5));
     assert_eq!(fitted.workload.fit, ssd_trace::config::Fit::Compact);
     assert_eq!(cut.power.cut, PowerCut::At(vec![1_000_000_000, 2_500_000_000]));
     assert_eq!((made.workload_seed(), config.workload_seed()), (7, 1));

@@ -7,6 +7,7 @@ mod raid;
 pub(crate) mod rules;
 mod separation;
 mod slc;
+mod zns;
 
 use super::draft::Pending;
 use super::text::error::{Errors, SourcePos};

@@ -61,6 +61,12 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         "an interconnect.model",
     ),
     need(
+        &["zns.units", "zns.open", "zns.active"],
+        &["host.interface"],
+        Config::is_zoned,
+        "host.interface = \"zns\"",
+    ),
+    need(
         &["host.think_every"],
         &["host.think_time"],
         |c| c.host.think_time_ns > 0,

@@ -1,7 +1,7 @@
 //! Combinations that cannot work, with the numbers and a remedy. A check is skipped if one of its
 //! keys already has an error.
 
-use super::{Check, basis, check, power, raid, separation, sized, slc};
+use super::{Check, basis, check, power, raid, separation, sized, slc, zns};
 use crate::config::tables::*;
 use crate::config::text::quantity::{show_size, show_time};
 use crate::config::words::Word;
@@ -109,6 +109,32 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         types(c, "timing.program_types", &c.timing.program_types_ns)
     }),
     check(&["device.word_line", "device.bits", "device.pages_per_block"], word_line),
+    check(
+        &["host.interface", "alloc.erase_unit", "alloc.pool", "device.planes_per_chip"],
+        zns::superblocks,
+    ),
+    check(
+        &[
+            "host.interface",
+            "raid.group",
+            "power.cut",
+            "remap.mode",
+            "alloc.separation",
+            "slc.mode",
+            "wear.static_threshold",
+            "wear.endurance",
+            "host.write_buffer_pages",
+            "precondition.steady_state",
+            "precondition.snapshot",
+        ],
+        zns::not_with,
+    ),
+    check(&["zns.open", "zns.active"], zns::limits),
+    sized(
+        &["zns.units", "zns.open", "zns.active", "device", "alloc.pool", "alloc.erase_unit"],
+        zns::room,
+    ),
+    sized(&["zns.units", "device", "alloc.pool", "alloc.erase_unit"], zns::too_many_pages),
     check(&["slc.mode", "device.bits"], slc::bits),
     check(&["slc.mode", "alloc.frontiers"], slc::frontiers),
     check(&["slc.mode", "raid.group", "power.cut", "alloc.separation", "gc.path"], slc::not_with),

@@ -5,6 +5,10 @@ use super::prelude::*;
 crate::config_table! {
     "How requests reach the device."
     Host: host in Config {
+        interface: word() =>
+            #[serde(default = "block", skip_serializing_if = "Interface::is_block")]
+            interface: Interface = Interface::Block,
+            "What the device is to the host.";
         mode: special(HOST_MODE) => mode: HostMode = HostMode::Closed,
             "Open loop: requests arrive at the times of the workload. Closed loop: `queue_depth` \
             requests are kept outstanding.";
@@ -37,6 +41,11 @@ crate::config_table! {
             are evicted, so that the rest is room for new writes. 0: every page is evicted at once; \
             1: pages are evicted only when a write waits for room.";
     }
+}
+
+/// The interface of a configuration from before there were others.
+const fn block() -> Interface {
+    Interface::Block
 }
 
 static HOST_MODE: Special<Config> = Special {

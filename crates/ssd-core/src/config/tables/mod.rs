@@ -22,6 +22,7 @@ mod slc;
 mod timing;
 mod wear;
 mod words;
+mod zns;
 
 pub use alloc::Alloc;
 pub use controller::Controller;
@@ -43,6 +44,7 @@ pub use slc::Slc;
 pub use timing::Timing;
 pub use wear::Wear;
 pub use words::*;
+pub use zns::Zns;
 
 use super::draft::{Capacity, Transfer};
 use super::keys::{Key, Table};
@@ -55,6 +57,7 @@ pub(crate) const TABLES: &[Table<Config>] = &[
     timing::TABLE,
     interconnect::TABLE,
     host::TABLE,
+    zns::TABLE,
     alloc::TABLE,
     raid::TABLE,
     remap::TABLE,
@@ -84,6 +87,9 @@ pub struct Config {
     pub interconnect: Interconnect,
     /// How requests reach the device.
     pub host: Host,
+    /// Zones; left out like `raid` where they have their defaults.
+    #[serde(default, skip_serializing_if = "Zns::is_default")]
+    pub zns: Zns,
     /// Where writes go and what space is shared.
     pub alloc: Alloc,
     /// Parity over the chips; left out of what is stored where there is none, so that digests of configurations
@@ -125,6 +131,7 @@ impl Default for Config {
             timing: Timing::default(),
             interconnect: Interconnect::default(),
             host: Host::default(),
+            zns: Zns::default(),
             alloc: Alloc::default(),
             raid: Raid::default(),
             remap: Remap::default(),

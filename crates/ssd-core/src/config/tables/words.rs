@@ -25,6 +25,24 @@ crate::word_enum! {
 }
 
 crate::word_enum! {
+    /// `host.interface`
+    Interface {
+        /// Logical pages, which the host overwrites in any order.
+        Block = "block",
+        /// Zones, as NVMe's zoned namespaces have them: the host writes each in order and resets it as a whole.
+        Zns = "zns",
+    }
+}
+
+impl Interface {
+    /// Logical pages are overwritten.
+    #[must_use]
+    pub fn is_block(&self) -> bool {
+        *self == Interface::Block
+    }
+}
+
+crate::word_enum! {
     /// `host.link_duplex`
     LinkDuplex {
         /// Each direction has the full rate, as with PCIe (NVMe).

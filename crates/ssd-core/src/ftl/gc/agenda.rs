@@ -92,7 +92,7 @@ impl Agenda {
         let per_pool = ftl.blocks.blocks_per_pool();
         assert_eq!(per_pool, ftl.geo.blocks_per_pool, "blocks of another device");
         let host_waits = ftl.space.slc.as_ref().is_some_and(|slc| slc.waits());
-        let at_once = ftl.victim.collects_at_once();
+        let at_once = ftl.victim.collects_at_once() || ftl.is_zoned();
         let watches_pages = demands.watches_pages() || host_waits;
         Agenda {
             pending: IdSet::new(pools),
@@ -258,6 +258,9 @@ impl Agenda {
             "the view is out of date"
         );
         debug_assert_eq!(view.clock, ftl.clock, "the view is out of date");
+        if ftl.is_zoned() {
+            return next_reset(ftl, pool, turn);
+        }
         let demand = self.demands.of(view);
         let reserve = demand == Demand::Reserve;
         let at_once = if reserve { None } else { ftl.at_once(pool) };
@@ -367,6 +370,17 @@ impl Agenda {
         let always = u32::from(self.at_once) + u32::from(self.watches_pages);
         self.starving == starved && self.watched == always + starved + spent
     }
+}
+
+/// What `pool` of a device with zones does next: it erases the blocks of zones that have been reset.
+fn next_reset(ftl: &Ftl, pool: PoolId, turn: &impl Turn) -> Next {
+    let Some(block) = ftl.due_reset(pool) else { return Next::Nothing };
+    if !turn.may_collect(ftl, pool) {
+        return Next::Wait;
+    }
+    let choice = Choice::of_policy(block);
+    check_choice(ftl, pool, choice);
+    Next::Collect(choice, Demand::Background)
 }
 
 /// Assert that `choice` may be collected next in `pool`: policies and lists name sealed blocks of the pool, and

@@ -232,6 +232,9 @@ impl Ftl {
     /// # Errors
     /// A program or a collection is in progress.
     pub fn snapshot(&self, sequence: u64) -> Result<DeviceSnapshot, String> {
+        if self.is_zoned() {
+            return Err("a snapshot does not hold the states of zones".into());
+        }
         for (b, &state) in self.blocks.state.iter().enumerate() {
             let busy = matches!(state, BlockState::Collecting | BlockState::Erasing);
             if busy || self.blocks.fill[b].pending > 0 {

@@ -86,6 +86,40 @@ impl Space {
         }
     }
 
+    /// The superblock that frontier `stream` has begun first in `pool` and not filled.
+    pub(in crate::ftl) fn first_open(&self, pool: PoolId, stream: u32) -> Option<BlockId> {
+        self.open_supers[self.supers_at(pool, stream)].first().copied()
+    }
+
+    /// Leave the last `left` pages of superblock `block` of frontier `stream` unbound until its next erase. They count
+    /// as used.
+    pub(in crate::ftl) fn close_super(
+        &mut self,
+        pool: PoolId,
+        stream: u32,
+        block: BlockId,
+        left: u32,
+    ) {
+        assert!(stream < self.of_host, "frontier {stream} takes copies");
+        for plane in self.planes_of(pool) {
+            let at = self.frontier_at(plane, stream);
+            if self.open[at].block == block.0 {
+                self.open[at].left = 0;
+            }
+        }
+        let first = self.first_of_pool(pool);
+        self.superblock_is_full(block, first);
+        self.closed[stream as usize] += u64::from(left);
+        self.pools[pool.at()].used += left;
+        self.used += u64::from(left);
+        self.check(pool);
+    }
+
+    fn first_of_pool(&self, pool: PoolId) -> PlaneId {
+        debug_assert!(pool.at() < self.pools.len(), "there is no {pool:?}");
+        PlaneId(pool.0 * self.planes_per_pool.get())
+    }
+
     /// The block in which the next page of `stream` on `plane` is bound, opened if necessary.
     #[inline(always)]
     pub fn frontier(&mut self, plane: PlaneId, stream: u32, blocks: &mut BlockTable) -> BlockId {

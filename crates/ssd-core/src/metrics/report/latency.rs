@@ -94,7 +94,7 @@ section! {
     }
 }
 
-fn by_op(group: &ByOp) -> LatencyByOp {
+pub(super) fn by_op(group: &ByOp) -> LatencyByOp {
     LatencyByOp {
         read: LatencyStats::of(&group[Op::Read as usize]),
         write: LatencyStats::of(&group[Op::Write as usize]),

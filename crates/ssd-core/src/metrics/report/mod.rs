@@ -24,6 +24,7 @@ mod separation;
 pub mod slc;
 pub mod tenants;
 pub mod time;
+pub mod zones;
 
 pub use controller::{Controller, WriteBuffer};
 pub use device::{Device, Utilisation};
@@ -43,6 +44,7 @@ pub use separation::Separation;
 pub use slc::Slc;
 pub use tenants::{TenantStats, Tenants};
 pub use time::{Little, Speed, Time};
+pub use zones::Zones;
 
 use super::declare::section;
 use super::inputs::Inputs;
@@ -98,6 +100,9 @@ section! {
         /// SLC blocks; `null` on a device without any.
         #[serde(default)]
         slc: Option<Slc> = inputs.device.slc_blocks.map(|_| Slc::of(inputs)),
+        /// The host that writes zones; `null` where the interface is another.
+        #[serde(default)]
+        zones: Option<Zones> = inputs.device.zones.map(|_| Zones::of(inputs)),
         /// Classes of pages; `null` where no policy separates them.
         #[serde(default)]
         separation: Option<Separation> =

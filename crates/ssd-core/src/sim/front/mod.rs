@@ -96,15 +96,32 @@ impl Front {
         at: Nanos,
         request: &Request,
     ) -> Result<u64, DeviceError> {
+        let id = self.accepts(geo, at, request)?;
+        self.submitted += 1;
+        self.last_arrival = at;
+        Ok(id)
+    }
+
+    /// Check that `request`, to arrive at `at`, may be submitted next. Returns the number that it would have.
+    #[inline(always)]
+    pub(crate) fn accepts(
+        &self,
+        geo: &Geometry,
+        at: Nanos,
+        request: &Request,
+    ) -> Result<u64, DeviceError> {
         let id = self.submitted;
         check(geo, id, request)?;
         if at < self.last_arrival {
             let reason = format!("it arrives at {} ns, before {} ns", at.0, self.last_arrival.0);
             return Err(DeviceError::BadRequest { id, reason });
         }
-        self.submitted += 1;
-        self.last_arrival = at;
         Ok(id)
+    }
+
+    /// The latest arrival of a request so far.
+    pub(crate) fn last_arrival(&self) -> Nanos {
+        self.last_arrival
     }
 
     /// Let request `id` wait for its time `at`, with a copy of `data`.

@@ -21,9 +21,10 @@ impl Functional {
         keep_going: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<bool, DeviceError> {
         let p = &config.precondition;
-        let pages = (f64::from(self.ftl.geo.user_pages) * p.fill).floor() as u64;
+        let user_pages = self.host_pages();
+        let pages = (f64::from(user_pages) * p.fill).floor() as u64;
         let overwrites = (pages as f64 * p.overwrite).round() as u64;
-        assert!(pages <= u64::from(self.ftl.geo.user_pages), "{pages} pages are to be filled");
+        assert!(pages <= u64::from(user_pages), "{pages} pages are to be filled");
         let mut rng = Stream::new(config.run.seed, "precondition");
         let mut going = |done| keep_going(done, pages + overwrites);
         let in_order = p.order == FillOrder::Sequential;

@@ -8,6 +8,9 @@ impl Functional {
     /// Unmap one page. Returns whether it was mapped.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         assert!(self.ftl.groups.is_none(), "a TRIM of {lpn:?} changes its parity: use trim_run");
+        if self.zones.is_some() {
+            return self.trim_in_zones(lpn, 1) > 0;
+        }
         let was_mapped = self.unmap(lpn);
         if !self.agenda.is_empty() {
             self.meet_demands();
@@ -20,20 +23,29 @@ impl Functional {
     /// # Errors
     /// As [`Functional::write`]: with parity a TRIM writes.
     pub fn trim_run(&mut self, first: Lpn, count: u32) -> Result<u64, DeviceError> {
-        let mut trimmed = 0;
-        if self.ftl.groups.is_none() {
-            (first.0..first.0 + count).for_each(|lpn| trimmed += u64::from(self.unmap(Lpn(lpn))));
-            if !self.agenda.is_empty() {
-                self.meet_demands();
-            }
-            return Ok(trimmed);
+        if self.zones.is_some() {
+            return Ok(self.trim_in_zones(first, count));
         }
+        if self.ftl.groups.is_none() {
+            return Ok(self.trim_run_below(first, count));
+        }
+        let mut trimmed = 0;
         assert!(first.0 + count <= self.ftl.geo.user_pages, "{first:?} + {count} is too far");
         let mut left = first.0..first.0 + count;
         while let Some((group, positions)) = self.next_group(&mut left) {
             trimmed += self.trim_group(group, positions, count)?;
         }
         Ok(trimmed)
+    }
+
+    /// Unmap `count` pages of the flash from `first` on, on a device without parity. Returns how many were mapped.
+    pub(in crate::sim) fn trim_run_below(&mut self, first: Lpn, count: u32) -> u64 {
+        let pages = (first.0..first.0 + count).map(Lpn);
+        let trimmed = pages.filter(|&lpn| self.unmap(lpn)).count();
+        if !self.agenda.is_empty() {
+            self.meet_demands();
+        }
+        trimmed as u64
     }
 
     /// Unmap `lpn` without meeting the demands that follow.

@@ -102,6 +102,12 @@ impl Ledger {
         self.measured.tenants = tenants;
     }
 
+    /// Leave the first `warmup` requests, which have been submitted, out of the statistics that start now.
+    pub(crate) fn leave_out(&mut self, warmup: u64) {
+        debug_assert!(warmup >= self.warmup, "requests count again");
+        self.warmup = warmup;
+    }
+
     /// Whether the measurement starts with request `id`.
     #[inline(always)]
     pub(crate) fn warmup_ends_with(&self, id: u64) -> bool {

@@ -99,7 +99,9 @@ impl Ssd {
             audits: _,
             plugs,
             machine: _,
+            zones,
         } = self;
+        assert!(zones.is_none(), "the config layer has refused zones");
         let power = power.as_mut().expect("a device whose power may be cut");
         power.keep_checkpoint(&core.ftl);
         let config = &power.config;

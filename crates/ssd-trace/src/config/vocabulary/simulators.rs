@@ -224,10 +224,9 @@ pub(super) const FEMU: &[Term] = &[
         "device.user_capacity",
         "MiB there; write the unit, as in \"12288 MiB\"",
     ),
-    absent(
-        "femu_mode|num_rzones|zns_zonesize",
-        "the drive is a black box with pages mapped one by one",
-    ),
+    other("femu_mode", "host.interface", "a number there; 1 is \"block\", and 3 is \"zns\""),
+    other("zns_zonesize", "zns.units", "bytes there, superblocks of each pool here"),
+    absent("num_rzones", "a host writes every zone in order"),
     absent("multipoller_enabled|num_poller", NO_HOST_STACK),
 ];
 
