@@ -56,13 +56,14 @@ def test_commands_change_the_zones() -> None:
 def test_a_refused_command_has_its_status() -> None:
     zones = device().zones
     zones.append(0, 5)
-    for status, command in {
+    commands: dict[int, Callable[[], object]] = {
         0x00C: lambda: zones.reset(0),
         0x080: lambda: zones.open(30),
         0x1B8: lambda: zones.append(0, zones.pages),
         0x1BF: lambda: zones.offline(0),
         0x002: lambda: zones.append(0, 0),
-    }.items():
+    }
+    for status, command in commands.items():
         with pytest.raises(ssdlab.ZoneError) as raised:
             command()
         assert raised.value.status == status
@@ -81,7 +82,8 @@ def test_reads_are_requests_and_writes_in_place_are_refused() -> None:
     drive.read(lpn, 8)
     drive.flush()
     assert len(drive.run_until_idle()) == 2
-    for refused in (lambda: drive.write(0), lambda: drive.trim(0, 8)):
+    commands: list[Callable[[], object]] = [lambda: drive.write(0), lambda: drive.trim(0, 8)]
+    for refused in commands:
         with pytest.raises(ssdlab.WorkloadError, match="the device has zones: use zone"):
             refused()
     with pytest.raises(ssdlab.WorkloadError, match="leave out precondition"):

@@ -98,7 +98,8 @@ class FlashNumbers:
         unit = self.pools.planes if self.in_superblocks else 1
         checks.exactly("device", "device.physical_pages", physical)
         checks.exactly("device", "device.blocks", geometry.all_blocks // unit)
-        checks.exactly("device", "device.user_pages", self.report.get("config.device.user_pages"))
+        user = self.operations.zones.pages or self.report.get("config.device.user_pages")
+        checks.exactly("device", "device.user_pages", user)
         seed = self.report.get("config.run.seed")
         checks.exactly("device", "provenance.seed", seed)
         used_pages = self.checks.number("device.used_pages")
@@ -237,6 +238,8 @@ class FlashNumbers:
 
     def _preconditioned(self) -> int | None:
         """Return the pages written before the log begins; None where only a snapshot knows."""
+        if self.operations.zones.is_on:
+            return None  # The host has copied pages, too.
         report = self.report
         if report.get("provenance.snapshot_digest") is not None:
             return None

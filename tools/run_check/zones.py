@@ -42,6 +42,7 @@ class Zones:
     def __post_init__(self) -> None:
         """Take what the configuration says."""
         self.is_on = self.report.get("config.host.interface") == "zns"
+        self.pages = 0
         if not self.is_on:
             return
         self.units = Units(self.geometry, self.report)
@@ -53,6 +54,7 @@ class Zones:
         of_zone = self.report.whole("config.zns.units", 1)
         self.size = of_zone * pools * self.geometry.pages * (blocks // len(units))
         self.zones = (per_block - self.report.whole("config.gc.reserve") - 1) // of_zone
+        self.pages = self.zones * self.size
         self._replay()
 
     def _replay(self) -> None:
