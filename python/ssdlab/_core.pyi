@@ -526,10 +526,7 @@ class Start:
 
     @staticmethod
     def key(config: str) -> str | None:
-        """What determines the preconditioned device of a configuration (JSON), as text.
-
-        None if its run cannot start from a `Start`.
-        """
+        """What determines the preconditioned device of a configuration; None: no run shares it."""
 
 def snapshot_info(path: Path | str, *, progress: _Progress | None = None) -> str:
     """What the snapshot in a file is of, as JSON."""
