@@ -307,6 +307,6 @@ def test_seeds_one_by_one() -> None:
     one = score([table()], "synthetic", "Proposed")
     assert seeds_markdown([one]) == []
     lines = seeds_markdown([one, one, one])
-    assert lines[0] == "### Each seed alone"
+    assert lines[0] == "## Each seed alone"
     assert "| near of 2 | 1.00 | 0.00 | 1.00 to 1.00 |" in lines
     assert "| rank correlation | – | – | – |" in lines

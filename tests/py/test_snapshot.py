@@ -45,7 +45,7 @@ def test_a_snapshot_is_named_while_it_is_read(made: Path, monkeypatch: pytest.Mo
         named.append(name)
         yield None
 
-    monkeypatch.setattr("ssdlab.running.device.show_progress", shown)
+    monkeypatch.setattr("ssdlab.running.snapshots.show_progress", shown)
     assert ssdlab.snapshot_info(made / "a.snap", progress=True).used_pages == 1708
     assert named == ["a.snap"]
 

@@ -277,7 +277,10 @@ def score_markdown(scores: Mapping[Source, Score]) -> list[str]:
 
 def seeds_markdown(by_seed: Sequence[Score]) -> list[str]:
     """The lines on single seeds; none if there is only one."""
-    return _markdown([seeds(by_seed)]) if len(by_seed) > 1 else []
+    if len(by_seed) < 2:
+        return []
+    grid = seeds(by_seed)
+    return [f"## {grid.title}", "", *markdown_table(grid.head, grid.rows)]
 
 
 def details_markdown(scores: Mapping[Source, Score]) -> list[str]:

@@ -175,9 +175,15 @@ class Threads:
                     return
                 running.number += 1
             try:
-                work.end(run, execute_run(run, work, self.apart, traces, starts))
+                work.end(run, self.execute(run, work, traces, starts))
             finally:
                 running.finish()
+
+    def execute(
+        self, run: PlannedRun, work: Work, traces: _core.Traces, starts: StartStates
+    ) -> RunEnd:
+        """Execute a run in its own thread."""
+        return execute_run(run, work, self.apart, traces, starts)
 
 
 class _Running:

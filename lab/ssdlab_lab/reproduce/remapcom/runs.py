@@ -166,7 +166,7 @@ class _Simulations(Threads):
     folder: Path = Path()
     quick: bool = False
 
-    def execute(self, planned: PlannedRun, work: Work, traces: object) -> RunEnd:  # noqa: ARG002
+    def execute(self, planned: PlannedRun, work: Work, *_: object) -> RunEnd:
         """Make a run."""
         run: Run = planned.key
         (settings, keys), update = run.settings(self.quick), work.callback(planned)
