@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
 #[repr(u16)]
 pub enum ZoneStatus {
-    /// The command is of no pages.
+    /// The command has no pages.
     InvalidField = 0x002,
     /// Writes of the zone are in flight.
     CommandSequenceError = 0x00c,
