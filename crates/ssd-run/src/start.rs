@@ -64,7 +64,7 @@ pub fn start_key(config: &RunConfig) -> Option<String> {
     let mut tables = serde_json::to_value(config).expect("a configuration is JSON");
     let tables = tables.as_object_mut().expect("a configuration is a table of tables");
     tables.retain(|name, table| table.is_object() && !LATER.contains(&name.as_str()));
-    // Of these tables, it depends on these keys.
+    // Of `timing` and `run`, the device depends only on these keys.
     let unit = config.timing.busy_unit;
     tables.insert("timing".into(), serde_json::to_value(unit).expect("a word"));
     if let Some(run) = tables.get_mut("run").and_then(|run| run.as_object_mut()) {
@@ -99,7 +99,7 @@ impl StartState {
     /// The device, for a run of `config`.
     ///
     /// # Errors
-    /// It is another device.
+    /// The run starts from another device.
     pub(crate) fn into_device(self, config: &RunConfig) -> Result<Functional, RunError> {
         if start_key(config).as_ref() == Some(&self.key) {
             return Ok(self.device);

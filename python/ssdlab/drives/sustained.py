@@ -1,4 +1,4 @@
-"""A sustained write, as published: an empty drive is filled in order, in phases of one rate."""
+"""The published figures of a sustained write: a drive is filled in order, in phases of one rate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 PHASE, UNTIL, RATE = "phase", "until_gb", "mb_per_s"
 COLUMNS = (PHASE, UNTIL, RATE)
-"""The columns of its figures: the phase (from 1), the gigabytes written when it ends, its rate in
+"""Columns of the figures: the phase (from 1), the gigabytes written when it ends, and its rate in
 megabytes per second.
 """
 MOST_PHASES = 9
@@ -58,7 +58,7 @@ def row_errors(present: Collection[str]) -> Iterator[str]:
 
 
 def order_errors(figures: Sequence[tuple[str, Figure]]) -> Iterator[str]:
-    """What is wrong between figures, each with its place."""
+    """Contradictions between figures, each of which comes with its place in the file."""
     if not figures:
         return
     seen: set[tuple[str, int]] = set()

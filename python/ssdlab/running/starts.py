@@ -29,9 +29,9 @@ from ssdlab.running.moved import NOTHING
 from ssdlab.running.simulate import NONE
 
 LEAST_BYTES = 64 << 20
-"""Smallest device for which a state is kept: others are made in less time than a process starts."""
+"""Smallest device with a state: making a smaller one takes less time than starting a process."""
 MOST_STATES = 4
-"""Most states at a time. Each leaves twice its size available, except for the first."""
+"""Most states at a time. Each but the first leaves twice its size of memory available."""
 CHILD = """
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
@@ -41,7 +41,7 @@ main()
 
 
 def start_key(config: Config) -> str | None:
-    """What determines the preconditioned device of a run, as text. None if it makes its own."""
+    """What determines the preconditioned device of a run. None if the run cannot share one."""
     reads_trace = config["workload.trace"] or config["workload.like"]
     is_small = memory.device_bytes(config) < LEAST_BYTES
     if not hasattr(os, "fork") or is_small or reads_trace:
@@ -55,15 +55,15 @@ class StartStates:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.turn = 0
-        """How many runs have asked for a state."""
+        """Number of requests for a state so far."""
         self.asked: dict[str, int] = {}
-        """The last turn in which a run has asked for a state, by the key of the state."""
+        """The last turn in which a run asked for a state, by the key of the state."""
         self.states: dict[str, _State] = {}
 
     def state_for(self, config: Config, is_shared: bool = False) -> _State | None:
         """The state from which a run starts; None if it preconditions its own device.
 
-        The first run from a state does so unless `is_shared`: no state is made for a single run.
+        The first run with a key does so unless `is_shared`: no state is made for a single run.
         """
         key = start_key(config)
         if key is None:
@@ -76,10 +76,10 @@ class StartStates:
             return self.states.get(key)
 
     def _make_room(self, config: Config, last: int) -> bool:
-        """Whether there is room for a state for which a run has asked in turn `last`.
+        """Whether there is room for a state for which a run last asked in turn `last`.
 
-        A state for which no run has asked since then gives way. Runs that need more states in turn
-        than there is room for thus do not close each other's.
+        The least recently used state is closed if no run has asked for it since then. So runs that
+        need more states in turn than there is room for do not close each other's.
         """
         room = (memory.available() or 0) // (3 * memory.device_bytes(config))
         if len(self.states) < max(1, min(MOST_STATES, room)):
@@ -121,7 +121,7 @@ class _State:
     def connect(self, callback: Callback, stop: threading.Event) -> socket.socket | None:
         """The connection to a new copy of the state, once it is made.
 
-        None if it cannot be made or has been closed, or if `stop` is set: the run says why.
+        None if it cannot be made or has been closed, or if `stop` is set: the run reports why.
         """
         if not self._is_made(callback, stop):
             return None
@@ -176,7 +176,7 @@ def run_from(
         ended = threading.Event()
         watcher = threading.Thread(target=_end_on, args=(stop, ended, connection), daemon=True)
         try:
-            with suppress(OSError):  # It has died: there is no answer either.
+            with suppress(OSError):  # It has ended: there is no answer either.
                 connection.sendall(pickle.dumps(job))
             watcher.start()
             return processes.answer(messages, callback, lambda: "its process ended before the run")
@@ -185,7 +185,7 @@ def run_from(
 
 
 def _end_on(stop: threading.Event, ended: threading.Event, connection: socket.socket) -> None:
-    """Tell the process of a run to stop when `stop` is set."""
+    """Make the process of a run stop when `stop` is set."""
     while not stop.wait(0.2):
         if ended.is_set():
             return
@@ -193,7 +193,7 @@ def _end_on(stop: threading.Event, ended: threading.Event, connection: socket.so
         connection.shutdown(socket.SHUT_WR)
 
 
-# The other side.
+# In the process of a state.
 
 
 def main() -> NoReturn:
@@ -212,7 +212,7 @@ def main() -> NoReturn:
         start = _core.Start(config, progress=say_progress)
         print("made", flush=True)
     except (_core.ConfigError, BrokenPipeError):
-        os._exit(1)  # The run that is made without it says why.
+        os._exit(1)  # The run that then has no state reports why.
     poll = select.poll()
     poll.register(listener, select.POLLIN)
     poll.register(sys.stdin, select.POLLIN)

@@ -95,7 +95,7 @@ class Zones(Sequence[Zone]):
         self._manage(zone, "offline")
 
     def fail(self, zone: int, state: Literal["read-only", "offline"]) -> None:
-        """Let a zone fail, which is nobody's command: it is in `state` from now on."""
+        """Let a zone fail: its state becomes `state`. No command of NVMe does this."""
         self._manage(zone, f"fail {state}")
 
     def _manage(self, zone: int, action: str) -> int | None:

@@ -1,8 +1,8 @@
-//! What zones need of the flash below them: a frontier that ends before its superblocks are full, and collection that
-//! only erases.
+//! Zones in the FTL: frontiers that are closed before their superblocks are full, and collection that only erases.
 //!
-//! Each active zone has a class of its own, so a superblock holds pages of one zone. A zone that is reset has no valid
-//! page left, and its superblocks are erased at once. The policies of `[gc]` are not asked: nothing is ever copied.
+//! Each active zone has a class of its own, so a superblock has pages of only one zone. A zone that has been reset has
+//! no valid pages, and its superblocks are erased at once. Because nothing is ever copied, triggers and victim policies
+//! have no effect.
 
 use super::Ftl;
 use crate::units::{BlockId, PoolId};
@@ -21,8 +21,8 @@ impl Ftl {
         pools.all(|pool| self.space.first_open(pool, stream).is_none())
     }
 
-    /// Close the superblocks that frontier `stream` has begun, none of whose pages is being programmed: their other
-    /// pages are not programmed before their next erase.
+    /// Close the open superblocks of frontier `stream`, none of whose pages is being programmed. Their other pages stay
+    /// unprogrammed until the next erase.
     pub(crate) fn close_frontier(&mut self, stream: u32) {
         assert!(self.is_zoned(), "frontier {stream} is of no zone");
         for pool in (0..self.geo.pools).map(PoolId) {
@@ -42,8 +42,7 @@ impl Ftl {
         }
     }
 
-    /// The block of `pool` that is erased next because the zone that it was written for has been reset: of several the
-    /// one that was sealed first.
+    /// The next block of `pool` to erase, whose zone has been reset. Of several, it is the one that was sealed first.
     pub(super) fn due_reset(&self, pool: PoolId) -> Option<BlockId> {
         debug_assert!(self.is_zoned(), "{pool:?} has no zones");
         let has_none = |&b: &BlockId| self.blocks.is_candidate(b) && self.blocks.valid[b.at()] == 0;

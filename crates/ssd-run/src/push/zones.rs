@@ -7,11 +7,11 @@ use ssd_core::host::zones::{Zone, ZoneStatus};
 use ssd_core::sim::zones::ZoneAction;
 use ssd_core::units::Nanos;
 
-/// What a zone command leads to, or the status with which it is refused.
+/// The result of a zone command, or the status with which it is refused.
 pub type ZoneAnswer<T> = Result<Result<T, ZoneStatus>, PushError>;
 
 impl PushDriver {
-    /// Why `request` is not one of those that a device with zones takes from everyone.
+    /// Check that `request` is a read or a flush if the device has zones.
     pub(super) fn check_zoned(&mut self, request: &Request) -> Result<(), String> {
         let shift = self.ssd().core.ftl.geo.sector_shift;
         let Some(zones) = self.ssd().zones() else { return Ok(()) };
@@ -23,16 +23,16 @@ impl PushDriver {
                 zones.read(first as u32, pages).map_err(refused)
             }
             op => Err(format!(
-                "a {}, and the device has zones: use zone_append() and zone_reset()",
+                "a {}, and the device has zones: use zones.append() and zones.reset()",
                 op.name()
             )),
         }
     }
 
-    /// Append `pages` pages to `zone`. Returns the number of the request, and the page that it begins at.
+    /// Append `pages` pages to `zone`. Returns the number of the request and its first page.
     ///
     /// # Errors
-    /// The device has no zones, or cannot continue; the inner one is the status of a command that is refused.
+    /// The device has no zones, or cannot continue; the inner error is the status of a refused command.
     pub fn zone_append(
         &mut self,
         zone: i64,
@@ -49,7 +49,7 @@ impl PushDriver {
         }))
     }
 
-    /// Let `action` take effect on `zone` now. Returns the number of the request that it has become, if it has.
+    /// Let `action` take effect on `zone` now. Returns the number of its request; only a reset has one.
     ///
     /// # Errors
     /// As [`PushDriver::zone_append`].
@@ -70,7 +70,7 @@ impl PushDriver {
         Ok(zones.zones())
     }
 
-    /// The number `zone`; one that is out of range has no zone, which is for the device to say.
+    /// `zone` in 32 bits. A number out of range becomes one that no zone has, which the device refuses.
     fn zone_number(&mut self, zone: i64) -> Result<u32, PushError> {
         self.zones()?;
         Ok(u32::try_from(zone).unwrap_or(u32::MAX))

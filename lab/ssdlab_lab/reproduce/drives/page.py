@@ -64,41 +64,41 @@ ABOUT = (
     " several times too high, and their tails cannot be trusted.",
 )
 SUSTAINED = (
-    "The consumer drives have an SLC cache ([the model](model.md#slc-blocks)). TechPowerUp fills"
-    " each of them after an erase, with one thread that writes 1 MB after the other, and publishes"
-    " the rates, the volumes at which they change, and the mean rate. Volumes and rates of the"
-    " reviews are round. Each phase below is a volume in GB (10^9 bytes) and a rate.",
+    "The consumer drives have an SLC cache ([the model](model.md#slc-blocks)). TechPowerUp erases"
+    " each of them, fills it with one thread that writes 1 MB after the other, and publishes the"
+    " rates, the volumes at which they change, and the mean rate. Volumes and rates of the reviews"
+    " are rounded. Each phase below is a rate and the volume in GB (10^9 bytes) at which it ends.",
     "Fitted are the share of the SLC blocks to the end of the first phase, the SLC program time to"
-    " its rate, the program time to the second of three rates, and the copies in flight with the"
-    " time of their decoding to the last rate. So these rates test nothing. The fit of the last"
-    " rate says how slowly the firmware folds, and not why: 16 planes of a die would copy several"
-    " times as fast. The mean rate, and where folding begins after direct writes, are predicted."
-    " The mean depends mainly on the last rate, so it tests little else. After a full cache a"
-    " drive with three rates writes directly, and one with two rates folds at once; this was"
-    " chosen knowing the rates. The simulated drives write directly until their spare is used,"
-    " too. Drives that kept the spare erased would begin to fold at the user capacity less two"
-    " volumes of the cache: 440 GB (Atom 50) and 1,600 GB (M480 Play).",
+    " its rate, the program time to the second of three rates, and the number of copies in flight,"
+    " with their decoding time, to the last rate. So these rates test nothing. The fit of the last"
+    " rate states how slowly the firmware folds, but not why: 16 planes of a die would copy"
+    " several times as fast. The mean rate, and the volume at which folding begins after direct"
+    " writes, are predicted. The mean depends mainly on the last rate, so it tests little else."
+    " When the cache is full, drives with three rates write directly and those with two fold at"
+    " once; this was chosen knowing the rates. The simulated drives write directly until their"
+    " spare is used, too. Drives with an erased spare would begin to fold at the user capacity"
+    " less twice the cache: 440 GB (Atom 50) and 1,600 GB (M480 Play).",
     "A sustained write is simulated with 1/64 of the pages of a block and 1/64 of the erase time,"
     " so shares and rates hold; volumes are multiplied by 64. At 1/16 of its size, the Samsung 980"
-    " folded 3 % faster than at 1/64. The phases of a run are those into which the logarithm of"
-    " its rate is cut with the least squares, as many as were published.",
+    " folded 3 % faster than at 1/64. To find the phases of a run, the logarithm of its rate is"
+    " cut into as many phases as were published, with the least squares.",
 )
 NOT_MODELLED = (
     "Unknown for every drive: the GC policy, the size of a superblock, the reserve, and whether"
     " the host or GC goes first. Suspension (`timing.suspend`) is off, since no data sheet states"
-    " it. Not modelled: programs of three pages in one step, SLC caches of drives for data"
-    " centres, fixed parts of those of consumer drives, parity across dies, metadata on flash,"
-    " refresh of old data, and throttling by temperature or power."
+    " it. Not modelled: programs of three pages in one step, SLC caches of data-centre drives,"
+    " fixed parts of those of consumer drives, parity across dies, metadata on flash, refresh of"
+    " old data, and throttling by temperature or power."
 )
 MEMORY = (
     "A run at full size needs 16 bytes of free memory per page, or ssdlab refuses it: 4.3 to 4.5"
     " GB for the drives of up to 1 TB, 8.6 to 8.9 GB for those of about 2 TB, and 17 GB for the"
-    " drive of 3.84 TB. It uses about half of that, and starts from the mean-field state instead"
-    " of a fill. `--set device.pages_per_block=N`, with the N that each preset names, simulates"
-    " the drive at 1/8 of its size. The numbers of channels, chips and planes may be reduced as"
-    " well. The ratio of raw to user capacity stays the same. At 1/8 erases occur eight times as"
-    " often and take 2 % of the time of a plane, unless `timing.erase` is divided, too. For write"
-    " amplification alone use `--set run.mode=functional`."
+    " drive of 3.84 TB. It uses about half of that, and starts from the mean-field state, or"
+    " erased (consumer drives). `--set device.pages_per_block=N`, with the N that each preset"
+    " names, simulates it at 1/8 of its size (consumer drives: 1/64). The numbers of channels,"
+    " chips and planes may be reduced. The ratio of raw to user capacity stays the same. At 1/8"
+    " erases occur eight times as often and take 2 % of the time of a plane, unless `timing.erase`"
+    " is divided, too. For write amplification alone use `--set run.mode=functional`."
 )
 
 OWN = (

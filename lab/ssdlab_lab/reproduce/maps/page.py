@@ -34,34 +34,32 @@ from ssdlab_lab.reproduce.study import Rows, json_of, table_of
 
 COMMAND = "ssdlab reproduce maps"
 ABOUT = (
-    "Each map shows the latency of a paper's baseline over that of its proposal, of all requests"
-    " together: above 1 (orange) the proposal is faster, below 1 (blue) it is slower. A heavy line"
-    f" separates cells without change from others. A cell is a change if its gain is beyond"
+    "Each map shows the latency of a paper's baseline divided by that of its proposal, over all"
+    " requests: above 1 (orange) the proposal is faster, below 1 (blue) it is slower. Heavy lines"
+    " separate cells with and without a change. A cell has a change if its gain exceeds"
     f" {100 * (BAND - 1):.0f} % in the same direction with each of {len(SEEDS)} seeds. A thin"
-    " diagonal: the baseline cannot keep up there, so that latencies grow with the length of the"
-    " run.",
-    "*Load* is how much of the time of the flash the requests of the host need, without"
-    " collection; a page written in a parity group needs two reads and two programs. *Live* is the"
-    " share of the flash whose pages hold data or parity, *spare* the rest: here the host fills all"
-    " that it sees, because the flash does not know whether a page was never written or is not for"
-    " the host. In the first map of a paper requests arrive as a Poisson process. In the second"
-    f" they arrive in bursts at {BURST_RATE} times the rate that fills the flash, with pauses, so"
-    f" that the mean load is {100 * BURST_LOAD[PAPERS[0]]:g} % ({100 * BURST_LOAD[RAID]:g} % for"
-    f" {RAID}). Requests are single pages with Zipf addresses (0.99), {100 * READS:g} % of them"
-    " reads, without TRIM.",
-    "Letters mark workloads: in black the paper's, as its page has them, in white recorded traces,"
-    " with arrival times as on that page, in the row with the nearest live share. Only load, live"
-    " share and bursts are theirs. Addresses, sizes and discards are those of the map, so a cell"
-    " does not predict the gain of the workload in it. A workload beyond an axis is at the edge."
-    " The burst of a workload is the number of requests whose gaps are shorter than the flash needs"
-    " for a request, on average over the requests.",
+    " diagonal marks cells in which the baseline cannot keep up, so latencies grow with the run.",
+    "*Load* is the share of the flash's time that the requests of the host need, without"
+    " collection; a page written in a parity group needs two reads and two programs. *Live* is"
+    " the share of the flash whose pages hold data or parity, *spare* the rest. The host fills"
+    " all that it sees: to the flash, a page never written is like one that is not for the host."
+    " In the first map of a paper requests arrive as a Poisson process. In the second they arrive"
+    f" in bursts at {BURST_RATE} times the rate that fills the flash, with pauses, so that the"
+    f" mean load is {100 * BURST_LOAD[PAPERS[0]]:g} % ({100 * BURST_LOAD[RAID]:g} % for {RAID})."
+    f" Requests are single pages with Zipf addresses (0.99), {100 * READS:g} % of them reads,"
+    " without TRIM.",
+    "Letters mark workloads, in the row with the nearest live share: black the paper's, as on its"
+    " page, white recorded traces, with the arrival times of that page. Only load, live share and"
+    " bursts are theirs. Addresses, sizes and discards are those of the map, so a cell does not"
+    " predict the gain of the workload in it. A workload beyond an axis is at the edge. Requests"
+    " form a burst if the gaps between them are shorter than the flash needs for a request; the"
+    " burst of a workload is the mean length over its requests.",
 )
 NO_MAP = (
-    "remapcom has no such maps. What it avoids are writes of blocks that a compaction does not"
-    " change, and how many there are depends on the store: on the size of a value and the share of"
-    " updates. Its requests come from the store, which waits for the drive, so that load and bursts"
-    " are results there and cannot be varied. [Its page](remapcom.md) has the gains by size of"
-    " value and workload."
+    "remapcom has no such maps. It avoids writes of blocks that a compaction does not change, and"
+    " their number depends on the store: on the size of a value and the share of updates. Its"
+    " requests come from the store, which waits for the drive, so load and bursts are results and"
+    " cannot be varied. [Its page](remapcom.md) has the gains by size of value and workload."
 )
 
 

@@ -1,4 +1,4 @@
-//! `[zns]`: the zones of a device whose interface they are.
+//! `[zns]`: the zones of a device with `host.interface = "zns"`.
 
 use super::prelude::*;
 use crate::ftl::separation::fdp;
@@ -38,16 +38,16 @@ impl Config {
         u64::from(self.zns.units) * self.pages_per_unit() * self.pools()
     }
 
-    /// Zones of the device. In each pool they leave the superblocks of the reserve, and one in which a zone can be
-    /// written while the former superblock of another one is erased.
+    /// Zones of the device. They leave out the superblocks of the reserve in each pool, and one more, to which a zone
+    /// can be written while the superblock of a reset zone is being erased.
     #[must_use]
     pub fn zones(&self) -> u64 {
         let kept = u64::from(self.gc.reserve) + 1;
         self.units_per_pool().saturating_sub(kept) / u64::from(self.zns.units.max(1))
     }
 
-    /// Zones that a host with the user capacity fills with writes of different streams at a time: at most all that may
-    /// be open but one, which takes its copies, and as many as leave it two zones to collect with.
+    /// Zones that a host with the user capacity opens at a time for its streams. One of the zones that may be open is
+    /// for copies, and two zones are left for collection.
     #[must_use]
     pub fn zone_streams(&self) -> u64 {
         let data = u64::from(self.device.user_pages).div_ceil(self.zone_pages().max(1));

@@ -1,12 +1,12 @@
-//! The map of an earlier instant, kept as its differences from the present one.
+//! The map of an earlier instant, stored as its differences from the present map.
 //!
-//! A checkpoint names the committed page of every LPN at the instant of its beginning. Until a power cut nobody reads
-//! it, and most of these pages are still the committed ones.
+//! A checkpoint lists the committed page of every LPN at the instant at which the checkpoint began. Nothing reads it
+//! before a power cut, and most of these pages are still the committed ones.
 
 use super::Owners;
 use crate::units::{Lpn, Ppn};
 
-/// LPNs of a group, whose entries exist once one of them has changed.
+/// LPNs of a group. A group has entries once one of its LPNs has changed.
 const GROUP: usize = 64;
 /// The entry of an LPN whose committed page has not changed. Pages have lower numbers.
 const UNCHANGED: u32 = u32::MAX - 1;
@@ -14,20 +14,20 @@ const UNCHANGED: u32 = u32::MAX - 1;
 /// By LPN, the committed page of an earlier instant if it has changed since.
 #[derive(Clone)]
 struct EarlierMap {
-    /// By group of LPNs, 1 more than the number of its entries; 0 if none of it has changed. The memory of an untouched
-    /// part is never used.
+    /// By group of LPNs, the index of its entries plus 1; 0 if none of its LPNs has changed. Parts that have always
+    /// been 0 take no memory.
     group: Vec<u32>,
     entries: Vec<[u32; GROUP]>,
 }
 
 impl EarlierMap {
-    /// That of this instant.
+    /// The map of this instant.
     fn new(logical_pages: u32) -> EarlierMap {
         let groups = (logical_pages as usize).div_ceil(GROUP);
         EarlierMap { group: vec![0; groups], entries: Vec::new() }
     }
 
-    /// Note that `before` has been the committed page of `lpn`, which changes.
+    /// Note that the committed page of `lpn` changes. It was `before`.
     fn changes(&mut self, lpn: Lpn, before: u32) {
         let group = &mut self.group[lpn.at() / GROUP];
         if *group == 0 {
@@ -54,13 +54,13 @@ impl EarlierMap {
 pub(super) struct EarlierMaps([Option<Box<EarlierMap>>; 2]);
 
 impl Owners {
-    /// Keep the map of this instant as number `which`, 0 or 1, instead of an earlier one of that number.
+    /// Store the map of this instant as number `which`, 0 or 1, in place of the earlier map of that number.
     pub(in crate::ftl) fn keep_map(&mut self, which: usize) {
         let earlier = Box::new(EarlierMap::new(self.logical_pages()));
         self.extras.get_or_insert_default().earlier.0[which] = Some(earlier);
     }
 
-    /// Keep no map as number `which`.
+    /// Drop map number `which`.
     pub(crate) fn drop_map(&mut self, which: usize) {
         if let Some(extras) = &mut self.extras {
             extras.earlier.0[which] = None;
@@ -78,7 +78,7 @@ impl Owners {
         (0..self.logical_pages()).map(Lpn).map(page).collect()
     }
 
-    /// Keep `pages`, as [`Owners::earlier_pages`] returns them, as map number `which`.
+    /// Store `pages`, as [`Owners::earlier_pages`] returns them, as map number `which`.
     pub(in crate::ftl) fn keep_pages(&mut self, which: usize, pages: &[u32]) {
         assert_eq!(pages.len(), self.logical_pages() as usize, "the map of another device");
         let mut earlier = Box::new(EarlierMap::new(self.logical_pages()));
@@ -90,7 +90,7 @@ impl Owners {
         self.extras.get_or_insert_default().earlier.0[which] = Some(earlier);
     }
 
-    /// Note that `before` has been the committed page of `lpn`, which changes.
+    /// Note that the committed page of `lpn` changes. It was `before`.
     #[cold]
     #[inline(never)]
     pub(super) fn note_change(&mut self, lpn: Lpn, before: Option<Ppn>) {

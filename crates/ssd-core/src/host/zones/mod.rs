@@ -1,10 +1,9 @@
-//! Zones: the states that NVMe's zoned namespaces give to zones, the limits of those that are open and active, and the
-//! status of every command.
+//! Zones: their states in NVMe's zoned namespaces, the limits of open and active zones, and the status of each command.
 //!
-//! Source: NVM Express, Zoned Namespace Command Set 1.1. [`ZoneTable`] is that state machine: it knows neither flash
-//! nor time. Where the standard leaves a choice, decided: an implicitly opened zone is closed if another one is opened
-//! at the limit, the one that was opened first; a zone is full when its last write *completes*, and until then a write
-//! meets the zone's boundary; a finish or reset during a write of its zone is a command sequence error.
+//! Source: NVM Express, Zoned Namespace Command Set 1.1. [`ZoneTable`] is that state machine. It knows neither flash
+//! nor time. The standard leaves three points open, which are decided as follows. If a zone is opened at the limit, the
+//! implicitly opened zone that was opened first is closed. A zone is full when its last write *completes*; until then a
+//! further write is a zone boundary error. A finish or reset during a write of its zone is a command sequence error.
 
 mod status;
 mod table;

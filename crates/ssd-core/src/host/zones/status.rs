@@ -6,9 +6,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
 #[repr(u16)]
 pub enum ZoneStatus {
-    /// A command of no page.
+    /// The command has no pages.
     InvalidField = 0x002,
-    /// The zone's writes have not completed.
+    /// Writes of the zone are in flight.
     CommandSequenceError = 0x00c,
     /// There is no such zone.
     LbaOutOfRange = 0x080,
@@ -22,11 +22,11 @@ pub enum ZoneStatus {
     ZoneIsOffline = 0x1bb,
     /// The write does not begin at the write pointer.
     ZoneInvalidWrite = 0x1bc,
-    /// As many zones are active as may be.
+    /// The limit of active zones is reached.
     TooManyActiveZones = 0x1bd,
-    /// As many zones are open as may be.
+    /// The limit of open zones is reached, and none of them may be closed.
     TooManyOpenZones = 0x1be,
-    /// The command does not exist for a zone in this state.
+    /// The state of the zone does not allow the command.
     InvalidZoneStateTransition = 0x1bf,
 }
 

@@ -12,11 +12,11 @@ pub enum ZoneState {
     ImplicitlyOpened,
     /// Opened by a command.
     ExplicitlyOpened,
-    /// Not open, but the device keeps what it needs to go on writing it.
+    /// Not open, but the device still has the resources to continue writing it.
     Closed,
     /// Takes no more writes.
     Full,
-    /// Has failed; what is written can be read.
+    /// Has failed; its written pages can be read.
     ReadOnly,
     /// Has failed.
     Offline,
@@ -81,12 +81,12 @@ pub struct Zone {
     pub in_flight: u32,
 }
 
-/// Most zones that are open or active at a time.
+/// Limits of the zones that are open or active at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Open ones.
+    /// Most open zones.
     pub open: u32,
-    /// Active ones: open and closed.
+    /// Most active zones, which are open or closed.
     pub active: u32,
 }
 
@@ -167,7 +167,7 @@ impl ZoneTable {
         Ok(())
     }
 
-    /// Write `pages` pages from page `first` of the device on. Returns the zone, to which they count as in flight.
+    /// Write `pages` pages from page `first` of the device on, which are then in flight. Returns their zone.
     ///
     /// # Errors
     /// The status of the command.
@@ -175,15 +175,14 @@ impl ZoneTable {
         let zone = first / self.pages;
         self.takes_writes(zone, pages)?;
         if first % self.pages != self.zones[zone as usize].written {
-            // The pointer of a zone whose last writes are in flight is at its boundary, where no page is.
+            // This includes a zone whose last writes are in flight: its pointer is at its end, where no page begins.
             return Err(ZoneStatus::ZoneInvalidWrite);
         }
         self.place(zone, pages)?;
         Ok(zone)
     }
 
-    /// Append `pages` pages to `zone`, to which they count as in flight. Returns the first page of the device that they
-    /// are written to.
+    /// Append `pages` pages to `zone`, which are then in flight. Returns the page of the device at which they begin.
     ///
     /// # Errors
     /// The status of the command.
@@ -194,7 +193,7 @@ impl ZoneTable {
         Ok(first)
     }
 
-    /// Whether the state of `zone` lets pages be written.
+    /// Check that the state of `zone` allows a write of `pages` pages.
     fn takes_writes(&self, zone: u32, pages: u32) -> Result<(), ZoneStatus> {
         let state = self.zone(zone)?.state;
         match state {
@@ -206,7 +205,7 @@ impl ZoneTable {
         }
     }
 
-    /// Let `zone` take `pages` pages at its write pointer, opened for them if it is not open.
+    /// Place `pages` pages at the write pointer of `zone`, which is opened if it is not open.
     fn place(&mut self, zone: u32, pages: u32) -> Result<(), ZoneStatus> {
         let Zone { state, written, .. } = self.zones[zone as usize];
         if pages > self.pages - written {
@@ -264,7 +263,7 @@ impl ZoneTable {
         Ok(())
     }
 
-    /// Finish `zone`: it is full, wherever its write pointer is.
+    /// Finish `zone`: make it full, wherever its write pointer is.
     ///
     /// # Errors
     /// The status of the command.
@@ -280,7 +279,7 @@ impl ZoneTable {
         }
     }
 
-    /// Reset `zone`: it is empty.
+    /// Reset `zone`: make it empty.
     ///
     /// # Errors
     /// The status of the command.
@@ -311,7 +310,7 @@ impl ZoneTable {
         }
     }
 
-    /// Let `zone` fail, which is nobody's command.
+    /// Let `zone` fail. No command of NVMe does this.
     ///
     /// # Errors
     /// Its writes have not completed, or there is no such zone.
@@ -329,7 +328,7 @@ impl ZoneTable {
         Ok(())
     }
 
-    /// Make room among the open zones, and the active ones, for a zone in `state`, which is neither open nor full.
+    /// Make room for one more open zone, and active zone, which is now in `state`: empty or closed.
     fn make_room(&mut self, state: ZoneState) -> Result<(), ZoneStatus> {
         debug_assert!(!state.is_open(), "a zone that is {}", state.name());
         if !state.is_active() && self.active == self.limits.active {
@@ -342,7 +341,7 @@ impl ZoneTable {
         Ok(())
     }
 
-    /// Let `zone` be in `state`.
+    /// Change the state of `zone` to `state`.
     fn enter(&mut self, zone: u32, state: ZoneState) {
         let old = std::mem::replace(&mut self.zones[zone as usize].state, state);
         self.open = self.open + u32::from(state.is_open()) - u32::from(old.is_open());

@@ -10,26 +10,26 @@ use crate::sim::functional::Functional;
 use crate::units::Lpn;
 
 impl Functional {
-    /// The zones; `None` if the interface is another.
+    /// The zones; `None` if the device has no zones.
     #[must_use]
     pub fn zones(&self) -> Option<&ZoneTable> {
         self.zones.as_deref().map(|used| used.zones.table())
     }
 
-    /// What the host has counted since the last reset of the counts.
+    /// The counts of the host since they were last reset.
     #[must_use]
     pub fn zone_counts(&self) -> Option<ZoneCounts> {
         self.zones.as_deref().map(|used| used.counts)
     }
 
-    /// Forget what the host has counted.
+    /// Reset the counts of the host.
     pub(crate) fn restart_zones(&mut self) {
         if let Some(used) = self.zones.as_deref_mut() {
             used.counts = ZoneCounts::default();
         }
     }
 
-    /// Check that request `id`, `r`, which the drive could take, stays within the logical pages of the host.
+    /// Check that `r`, request `id`, which is valid for the drive, lies within the logical pages of the host.
     #[inline]
     pub(crate) fn check_zoned(&self, id: u64, r: &Request) -> Result<(), DeviceError> {
         let Some(used) = self.zones.as_deref() else { return Ok(()) };
@@ -38,7 +38,7 @@ impl Functional {
             return Ok(());
         }
         let (first, count, user) = (pages.first, pages.count, used.host.pages());
-        let reason = format!("pages {first} + {count} lie beyond the {user} of the host");
+        let reason = format!("pages {first} + {count} lie beyond the {user} pages of the host");
         Err(DeviceError::BadRequest { id, reason })
     }
 
@@ -56,7 +56,7 @@ impl Functional {
         place.is_some_and(|place| self.ftl.owners.committed(place).is_some())
     }
 
-    /// Write logical page `lpn` of request stream `stream`, where a zone takes it.
+    /// Append logical page `lpn` to the zone of request stream `stream`.
     pub(in crate::sim) fn write_to_zone(
         &mut self,
         lpn: Lpn,
@@ -88,14 +88,14 @@ impl Functional {
     /// Append `lpn` to `zone`, which has a page left.
     fn append(&mut self, used: &mut ZonesInUse, zone: u32, lpn: Lpn) -> Result<(), DeviceError> {
         let begun = used.zones.begin_append(zone, 1);
-        let (page, handle) = begun.expect("the host keeps the limits of the zones");
+        let (page, handle) = begun.expect("the host observes the limits of the zones");
         self.write_page_below(page, handle)?;
         used.zones.write_completes(zone, 1, &self.ftl);
         used.host.written(lpn, page, used.zones.table());
         Ok(())
     }
 
-    /// Move the live pages of a zone to that of copies, and reset it.
+    /// Copy the live pages of a zone to the zone for copies, and reset it.
     fn collect_zone(&mut self, used: &mut ZonesInUse) -> Result<(), DeviceError> {
         let victim = used.host.victim(used.zones.table());
         let victim = victim.expect("the config layer has checked the room");
@@ -103,7 +103,7 @@ impl Functional {
             let slot = used.host.slot_of_copies();
             let zone = used.host.zone_for(slot, used.zones.table());
             used.counts.copied_pages += 1;
-            self.append(used, zone.expect("an empty zone is kept for copies"), lpn)?;
+            self.append(used, zone.expect("one empty zone is reserved for copies"), lpn)?;
         }
         let reset = used.zones.reset(victim, &mut self.ftl);
         assert_eq!(reset, Ok(()), "zone {victim} is full");
@@ -114,7 +114,7 @@ impl Functional {
         Ok(())
     }
 
-    /// Forget the data of `count` logical pages from `first` on. Returns how many had data.
+    /// TRIM `count` logical pages from `first` on. Returns how many had data.
     pub(in crate::sim) fn trim_in_zones(&mut self, first: Lpn, count: u32) -> u64 {
         let used = self.zones.as_deref_mut().expect("the caller has checked");
         let pages = (first.0..first.0 + count).map(Lpn);

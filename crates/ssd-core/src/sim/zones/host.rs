@@ -1,10 +1,10 @@
-//! A host that stores logical pages in zones: a log of appends by stream, a map, and collection by copies of its own.
+//! A host that stores logical pages in zones. It has a log of appends for each stream and a map, and it collects zones.
 //!
 //! A write goes to the open zone of its stream. If that is full, the stream takes the zone that has been empty for the
-//! longest time, as long as another empty zone is left; otherwise the host collects. It copies the live pages of the
-//! full zone with the fewest of them, of several the one with the lowest number, to a zone for copies, which may take
-//! the last empty one, and resets the zone. Several streams share a zone if there are more of them than the host may
-//! have open (`Config::zone_streams`).
+//! longest time, as long as another empty zone remains. Otherwise the host collects the full zone with the fewest live
+//! pages, or, of several, the one with the lowest number. It copies the live pages to a zone for copies and resets the
+//! victim. Only copies may take the last empty zone. Streams share zones if there are more streams than the host may
+//! have zones open for (`Config::zone_streams`).
 
 use crate::config::Config;
 use crate::host::zones::{ZoneState, ZoneTable};
@@ -23,9 +23,9 @@ pub(super) struct ZoneHost {
     holds: Box<[u32]>,
     /// Live pages of each zone.
     live: Vec<u32>,
-    /// The zone that each stream writes, then that of copies.
+    /// The zone that each stream writes to, then the zone for copies.
     open: Vec<Option<u32>>,
-    /// Empty zones, emptied first first.
+    /// Empty zones, in the order in which they became empty.
     empty: VecDeque<u32>,
 }
 
@@ -54,7 +54,7 @@ impl ZoneHost {
         usize::from(stream) % (self.open.len() - 1)
     }
 
-    /// The slot of copies.
+    /// The slot of the zone for copies.
     pub(super) fn slot_of_copies(&self) -> usize {
         self.open.len() - 1
     }
@@ -73,7 +73,7 @@ impl ZoneHost {
         self.open[slot]
     }
 
-    /// The full zone with the fewest live pages, if that gains any.
+    /// The full zone with the fewest live pages, unless all its pages are live.
     pub(super) fn victim(&self, table: &ZoneTable) -> Option<u32> {
         let is_full = |&zone: &u32| table.zones()[zone as usize].state == ZoneState::Full;
         let zones = (0..self.live.len() as u32).filter(is_full);
@@ -103,7 +103,7 @@ impl ZoneHost {
         self.live[(page.0 / table.zone_pages()) as usize] += 1;
     }
 
-    /// Forget the data of `lpn`. Returns whether it had any.
+    /// Remove `lpn` from the map. Returns whether it had data.
     pub(super) fn forget(&mut self, lpn: Lpn, table: &ZoneTable) -> bool {
         let Some(old) = self.place(lpn) else { return false };
         self.places[lpn.at()] = NONE;
@@ -128,7 +128,7 @@ impl ZoneHost {
         let wrong =
             |zone: &u32| self.live_pages(*zone, table).len() as u32 != self.live[*zone as usize];
         match zones.into_iter().find(wrong) {
-            Some(zone) => Err(format!("zone {zone} has other live pages than counted")),
+            Some(zone) => Err(format!("the count of live pages of zone {zone} is wrong")),
             None => Ok(()),
         }
     }

@@ -1,9 +1,9 @@
-//! Zones over the flash: which frontier each active zone is written to, and what the commands do to the flash.
+//! Zones on the flash: the frontier to which each active zone is written, and what the commands do to the flash.
 //!
-//! A zone is a range of logical pages. The frontier of an active zone, its *handle*, is taken with the first write
-//! after it has become active and given back when the zone is full, empty or failed. So a superblock has pages of one
-//! zone, and the zone's pages are all of its superblocks, except after a finish or a failure, which close the last
-//! ones. A reset trims the pages, and collection erases the superblocks without a copy ([`crate::ftl`], `zones`).
+//! A zone is a range of logical pages. An active zone gets a frontier, its *handle*, with its first write, and returns
+//! it when it becomes full or empty or fails. So a superblock has pages of only one zone. The zone fills its
+//! superblocks unless a finish or a failure closes the last ones. A reset trims the pages, and collection erases the
+//! superblocks without copies ([`crate::ftl`], `zones`).
 
 mod functional;
 mod host;
@@ -28,12 +28,12 @@ pub(crate) struct Zones {
     table: ZoneTable,
     /// By zone.
     handles: Vec<Option<u8>>,
-    /// Handles that no zone has.
+    /// Free handles.
     free: Vec<u8>,
 }
 
 impl Zones {
-    /// Empty zones; `None` if the interface is another.
+    /// Empty zones; `None` if the device has no zones.
     pub(crate) fn new(config: &Config) -> Option<Zones> {
         if !config.is_zoned() {
             return None;
@@ -118,8 +118,8 @@ impl Zones {
         }
     }
 
-    /// Check that the counts of zones are right, that a superblock has pages of one zone, and, where no command is
-    /// under way, that the pages before each write pointer have data and no others.
+    /// Check that the counts of zones are right, and that each superblock has pages of only one zone. If `quiet`, check
+    /// that exactly the pages before each write pointer have data, in zones without writes in flight.
     pub(crate) fn audit(&self, ftl: &Ftl, quiet: bool) -> Result<(), String> {
         self.table.audit()?;
         let held = self.handles.iter().flatten().count() + self.free.len();

@@ -1,11 +1,10 @@
-//! A host that stores logical pages in zones, in time: a device with logical pages over the drive with zones.
+//! The timed host that stores logical pages in zones: a device with logical pages above the drive with zones.
 //!
-//! A request becomes appends or reads of the drive, and completes with the last of them. Writes, TRIMs and flushes that
-//! find no room wait in order; reads do not wait for them. A copy is a read, then an append, unless its page has been
-//! overwritten meanwhile, and `gc.window` of them are under way at a time. The victim is reset when no read of it is
-//! left.
-//! A TRIM, and a read of pages without data, take no time. The rest of a page that is written in part is read at the
-//! same time.
+//! A request becomes appends or reads of the drive, and completes with the last of them. Writes, TRIMs and flushes wait
+//! in order for room. Reads do not wait for them. A copy is a read and then an append, which is left out if the page
+//! has been overwritten in the meantime. At most `gc.window` copies are in flight. The victim is reset when no read of
+//! it is in flight. A TRIM, and a read of pages without data, take no time. If a page is written in part, its rest is
+//! read at the same time.
 
 use super::host::ZoneHost;
 use super::timed::{TimedZones, ZoneAction};
@@ -21,7 +20,7 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A request that has arrived or waits to.
+/// A request that waits for its arrival or for room.
 #[derive(Clone, Copy)]
 struct Waiting {
     id: u64,
@@ -29,7 +28,7 @@ struct Waiting {
     request: Request,
     /// Its pages that have been written.
     written: u32,
-    /// Whether the rests of pages that it writes in part have been asked for.
+    /// Whether the reads for pages that it writes in part have been submitted.
     rests_asked: bool,
 }
 
@@ -38,11 +37,11 @@ struct Waiting {
 struct Pending {
     arrival: Nanos,
     op: Op,
-    /// Requests of the drive that it waits for, and itself as long as it waits.
+    /// Requests to the drive that it waits for, plus 1 until all of them have been submitted.
     parts: u32,
 }
 
-/// What a request of the drive is for.
+/// The purpose of a request to the drive.
 #[derive(Clone, Copy)]
 enum Part {
     /// Host request `id`; a read is of `zone`.
@@ -58,7 +57,7 @@ enum Part {
 /// The collection of a zone.
 struct Job {
     victim: u32,
-    /// Its pages that were live at the start, and how many have been looked at.
+    /// Its pages that were live at the start, and the number of those considered so far.
     pages: Vec<(Lpn, Lpn)>,
     next: usize,
     in_flight: u32,
@@ -153,7 +152,7 @@ impl ZoneStore {
         at.max(self.ssd.core.front.last_arrival())
     }
 
-    /// Let `part` be done by the drive's request `id`.
+    /// Note that `part` ends with request `id` of the drive.
     fn expect(&mut self, id: RequestId, part: Part) {
         if let Part::Of { id, .. } = part {
             self.pending.get_mut(&id).expect("it waits").parts += 1;
@@ -211,7 +210,7 @@ impl ZoneStore {
         Ok(())
     }
 
-    /// Serve what waits, in order, as far as there is room.
+    /// Serve the waiting requests in order, as far as there is room.
     fn serve_waiting(&mut self) -> Result<(), DeviceError> {
         while let Some(mut first) = self.waiting.pop_front() {
             if !self.serve(&mut first)? {
@@ -223,7 +222,7 @@ impl ZoneStore {
         Ok(())
     }
 
-    /// Serve `first`, the first that waits. False if it has to wait longer.
+    /// Serve `first`, the first waiting request. False if it must wait longer.
     fn serve(&mut self, first: &mut Waiting) -> Result<bool, DeviceError> {
         let (id, request) = (first.id, first.request);
         match request.op {
@@ -244,7 +243,7 @@ impl ZoneStore {
         Ok(true)
     }
 
-    /// Append the pages of the write `first` that are left. False if there is no room for some.
+    /// Append the remaining pages of the write `first`. False if there is no room for all of them.
     fn write(&mut self, first: &mut Waiting) -> Result<bool, DeviceError> {
         let (id, request, pages) =
             (first.id, first.request, pages_of(&self.ssd.core.ftl.geo, &first.request));
@@ -299,7 +298,7 @@ impl ZoneStore {
         let (id, first) = match self.ssd.zone_append(at, zone, count)? {
             Ok(begun) => begun,
             Err(ZoneStatus::TooManyActiveZones) => return Ok(false),
-            Err(status) => unreachable!("the host keeps the rules of zones: {}", status.name()),
+            Err(status) => unreachable!("the host observes the rules of zones: {}", status.name()),
         };
         self.expect(id, part);
         let table = self.ssd.zones().expect("the drive has zones");
@@ -309,7 +308,7 @@ impl ZoneStore {
         Ok(true)
     }
 
-    /// Begin to collect a zone, unless one is being collected. Returns whether one has been reset at once.
+    /// Begin to collect a zone, unless one is being collected. Returns whether it has already been reset.
     fn collect(&mut self) -> Result<bool, DeviceError> {
         if self.job.is_some() {
             return Ok(false);
@@ -322,7 +321,7 @@ impl ZoneStore {
         Ok(self.job.is_none())
     }
 
-    /// Keep copies under way; after the last one, reset the victim.
+    /// Keep copies in flight; after the last one, reset the victim.
     fn advance_job(&mut self) -> Result<(), DeviceError> {
         let Some(mut job) = self.job.take() else { return Ok(()) };
         let now = self.ssd.now();
@@ -354,7 +353,7 @@ impl ZoneStore {
         Ok(())
     }
 
-    /// Append the copy of `lpn`, which has been read from `page`, or drop it. False if it has to wait.
+    /// Append the copy of `lpn`, which has been read from `page`, unless it is outdated. False if it must wait.
     fn write_copy(
         &mut self,
         lpn: Lpn,
@@ -367,7 +366,7 @@ impl ZoneStore {
         }
         let table = self.ssd.zones().expect("the drive has zones");
         let zone = self.host.zone_for(self.host.slot_of_copies(), table);
-        let zone = zone.expect("an empty zone is kept for copies");
+        let zone = zone.expect("one empty zone is reserved for copies");
         let now = self.ssd.now();
         let appended = self.append(now, zone, (lpn, 1), Part::CopyWrite)?;
         if appended {
@@ -428,7 +427,7 @@ impl Device for ZoneStore {
         let (pages, user) = (pages_of(&self.ssd.core.ftl.geo, request), self.host.pages());
         let beyond = request.op != Op::Flush && pages.first + pages.count > user;
         if beyond || request.op == Op::Copy || at < self.last_arrival {
-            let reason = format!("a {} that a host of {user} pages refuses", request.op.name());
+            let reason = format!("a {} that a host of {user} pages cannot take", request.op.name());
             return Err(DeviceError::BadRequest { id, reason });
         }
         (self.submitted, self.last_arrival) = (id + 1, at);

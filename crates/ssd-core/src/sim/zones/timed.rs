@@ -1,7 +1,7 @@
 //! Zone commands to the timed machine.
 //!
-//! Commands take effect on the zones in the order of their submission. A write or append is a request like others, and
-//! a reset is the TRIM of its zone. The other commands take no time.
+//! Commands take effect on the zones in the order of their submission. A write or append is a request like any other,
+//! and a reset is a TRIM of its zone. The other commands take no time.
 
 use crate::host::device::DeviceError;
 use crate::host::request::{Completion, Op, Request, RequestId};
@@ -26,7 +26,7 @@ pub enum ZoneAction {
     Reset,
     /// Takes a read-only zone offline.
     Offline,
-    /// Nobody's command: the zone fails.
+    /// Lets the zone fail. No command of NVMe does this.
     Fail(ZoneFailure),
 }
 
@@ -52,7 +52,7 @@ impl TimedZones {
 }
 
 impl Ssd {
-    /// The zones; `None` if the interface is another.
+    /// The zones; `None` if the device has no zones.
     #[must_use]
     pub fn zones(&self) -> Option<&ZoneTable> {
         self.zones.as_ref().map(|zones| zones.zones.table())
@@ -60,7 +60,7 @@ impl Ssd {
 
     fn zones_of(&mut self) -> Result<(&mut TimedZones, &mut crate::ftl::Ftl), DeviceError> {
         let id = self.core.front.submitted;
-        let reason = "a zone command, and host.interface = \"block\"".to_string();
+        let reason = "a zone command, but host.interface = \"block\"".to_string();
         let zones = self.zones.as_deref_mut().ok_or(DeviceError::BadRequest { id, reason })?;
         Ok((zones, &mut self.core.ftl))
     }
@@ -82,7 +82,7 @@ impl Ssd {
             Op::Flush => {}
             Op::Read => zones.zones.table.read(pages.first, pages.count).map_err(refused)?,
             Op::Write if !whole => {
-                return bad("a write of a part of a page; a zone takes whole ones");
+                return bad("a write of a part of a page; zones accept only whole pages");
             }
             Op::Write => {
                 let begun = zones.zones.begin_write(Lpn(pages.first), pages.count);
@@ -91,16 +91,16 @@ impl Ssd {
                 self.core.ledger.measured.zones.host_pages += u64::from(pages.count);
                 return self.enter(at, &Request { stream: handle, ..*request }, data);
             }
-            Op::Trim => return bad("a TRIM; zones are reset"),
-            Op::Copy => return bad("a copy; a device with zones refuses it"),
+            Op::Trim => return bad("a TRIM; reset the zone instead"),
+            Op::Copy => return bad("a copy; zones do not support it"),
         }
         self.enter(at, request, data)
     }
 
-    /// Append `pages` pages to `zone`, to arrive at `at`. Returns the request, and the page that it begins at.
+    /// Append `pages` pages to `zone`, to arrive at `at`. Returns the request and its first page.
     ///
     /// # Errors
-    /// As [`crate::host::device::Device::submit`]; the inner one is the status of a command that is refused.
+    /// As [`crate::host::device::Device::submit`]; the inner error is the status of a refused command.
     pub fn zone_append(&mut self, at: Nanos, zone: u32, pages: u32) -> ZoneReply<(RequestId, Lpn)> {
         let shift = self.core.ftl.geo.sector_shift;
         let probe = Request::new(Op::Write, 0, pages.saturating_mul(1 << shift));
@@ -123,7 +123,7 @@ impl Ssd {
         Ok(Ok((self.enter(at, &request, None)?, first)))
     }
 
-    /// Let `action` take effect on `zone` now; the TRIM of a reset arrives at `at`, and is returned.
+    /// Let `action` take effect on `zone` now. Returns the TRIM of a reset, which arrives at `at`.
     ///
     /// # Errors
     /// As [`Ssd::zone_append`].
