@@ -436,6 +436,7 @@ class Comparison(Table):
             "erases",
         ]
         rows = []
+        has_zones = any(report.zones for report in self.reports.values())
         base = next((report.waf.total for report in self.reports.values()), None)
         for label, report in self.reports.items():
             gc, waf = report.gc, report.waf.total
@@ -449,9 +450,10 @@ class Comparison(Table):
                     share,
                     f"{gc.pages_moved:,}",
                     f"{report.flash.erases:,}",
+                    *([ratio(report.zones.host_waf)] if report.zones else ["-"] * has_zones),
                 ]
             )
-        return table(head, rows)
+        return table([*head, *["WAF of the host"] * has_zones], rows)
 
     def _latencies(self, op: str) -> list[str]:
         stats: dict[str, LatencyStats] = {

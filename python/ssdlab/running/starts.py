@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -201,17 +202,17 @@ def main() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Nobody waits for the forked processes.
     address, config = pickle.load(sys.stdin.buffer), pickle.load(sys.stdin.buffer)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(address)
-    listener.listen()
 
     def say_progress(_: str, done: int, total: int | None) -> None:
         print(done, total, flush=True)
 
+    listener = socket.socket(socket.AF_UNIX)
     try:
+        listener.bind(address)  # The path may be too long for a socket.
+        listener.listen()
         start = _core.Start(config, progress=say_progress)
         print("made", flush=True)
-    except (_core.ConfigError, BrokenPipeError):
+    except (_core.ConfigError, OSError):
         os._exit(1)  # The run that then has no state reports why.
     poll = select.poll()
     poll.register(listener, select.POLLIN)
@@ -219,7 +220,9 @@ def main() -> NoReturn:
     while True:
         ready = [number for number, _ in poll.poll()]
         if listener.fileno() not in ready:
-            os._exit(0)  # Its standard input has ended.
+            # Its standard input has ended. The process that made the folder may have been killed.
+            shutil.rmtree(Path(address).parent, ignore_errors=True)
+            os._exit(0)
         connection, _ = listener.accept()
         if os.fork() == 0:
             listener.close()

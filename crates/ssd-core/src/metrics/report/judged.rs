@@ -10,9 +10,24 @@ use crate::metrics::warmup::{self, Warmup};
 /// there are batches of latencies.
 const MOST_SLOPES: usize = 63;
 
+/// Only the host of zones copies pages. The write amplification of its drive is always about 1.
+const OF_ZONES: &str = "the write amplification of the host that stores its pages in zones";
+
+fn is_zoned(inputs: &Inputs) -> bool {
+    inputs.config["host"]["interface"] == "zns"
+}
+
 /// Whether write amplification has settled.
 pub(super) fn steady_state(inputs: &Inputs) -> SteadyState {
     let m = inputs.measured;
+    if is_zoned(inputs) {
+        return SteadyState {
+            reached: false,
+            reason: format!("{OF_ZONES} is not judged"),
+            wa_first: None,
+            wa_second: None,
+        };
+    }
     m.course.judge(&Evidence {
         host_pages: m.host.pages_written,
         programs: m.flash.all_programs(),
@@ -35,6 +50,9 @@ pub(super) fn warmup(inputs: &Inputs) -> Warmup {
         return warmup::unknown(
             "changes in a trace cannot be distinguished from a transient of the device",
         );
+    }
+    if is_zoned(inputs) {
+        return warmup::unknown(&format!("the course of {OF_ZONES} is not recorded"));
     }
     let latency = |op: Op| m.latencies.of(op).batches.means().unwrap_or_default();
     let courses = [
