@@ -73,7 +73,8 @@ class StartStates:
             self.turn += 1
             last, self.asked[key] = self.asked.get(key, 0), self.turn
             if key not in self.states and (last or is_shared) and self._make_room(config, last):
-                self.states[key] = _State(config)
+                with suppress(OSError):  # No disk space or no process is left for it.
+                    self.states[key] = _State(config)
             return self.states.get(key)
 
     def _make_room(self, config: Config, last: int) -> bool:
