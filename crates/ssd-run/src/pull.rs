@@ -5,7 +5,7 @@ use crate::report::{self, Circumstances, Ending, FinishedRun};
 use crate::start::precondition;
 use ssd_core::config::Mode;
 use ssd_core::functional_run::FunctionalRun;
-use ssd_core::host::device::DeviceError;
+use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::drive::{self, DriveError, Outcome, Progress};
 use ssd_core::host::source::Source;
 use ssd_core::sim::functional::Functional;
@@ -92,8 +92,19 @@ impl PullDriver<'_> {
             let requests = (ssd.submitted(), warmup);
             ending = all_warmup(self.config, ending, requests, &mut annotated);
         }
-        let mut finished = report::timed(self.config, &ssd, &annotated, ending, clock);
-        match self.finish_logs(&mut ssd) {
+        self.report_timed(&mut ssd, &annotated, ending, clock)
+    }
+
+    /// The results of a run on `ssd`, whose logs end.
+    fn report_timed(
+        &mut self,
+        ssd: &mut Ssd,
+        annotated: &Circumstances,
+        ending: Ending,
+        clock: Option<(u64, u64)>,
+    ) -> FinishedRun {
+        let mut finished = report::timed(self.config, ssd, annotated, ending, clock);
+        match self.finish_logs(ssd) {
             Err(Ending::Failed(_)) if finished.ending != Ending::Completed => {}
             Err(ending) => finished.ending = ending,
             Ok(()) => {}
@@ -102,31 +113,46 @@ impl PullDriver<'_> {
     }
 
     fn drive(&mut self, ssd: &mut Ssd, source: &mut dyn Source) -> Ending {
+        let outcome = match self.drive_logged(ssd, |ssd| ssd, source) {
+            Ok(outcome) if !outcome.interrupted => outcome,
+            Ok(outcome) => return driven(Ok(outcome)),
+            Err(ending) => return ending,
+        };
+        match ssd.empty_buffer().map_err(DriveError::from) {
+            Ok(()) if self.config.raid.until_rebuilt => self.finish_rebuild(ssd, &outcome),
+            emptied => driven(emptied.map(|()| outcome)),
+        }
+    }
+
+    /// Drive `device`, whose machine `ssd` returns, with the requests of `source`, and write the logs of the machine.
+    ///
+    /// # Errors
+    /// How the run ends if it cannot continue.
+    fn drive_logged<D: Device>(
+        &mut self,
+        device: &mut D,
+        ssd: fn(&mut D) -> &mut Ssd,
+        source: &mut dyn Source,
+    ) -> Result<Outcome, Ending> {
         if self.config.metrics.op_log
             && let Some(log) = self.log.as_deref_mut()
-            && let Err(message) = log.state(&mut state_rows(&ssd.core.ftl))
+            && let Err(message) = log.state(&mut state_rows(&ssd(device).core.ftl))
         {
-            return Ending::Unwritable(message);
+            return Err(Ending::Unwritable(message));
         }
         let total = source.expected();
         let (config, mut trouble) = (self.config, None);
-        let mut observer = |ssd: &mut Ssd, p: &Progress| {
-            if let Err(message) = self.hand_over(ssd) {
+        let mut observer = |device: &mut D, p: &Progress| {
+            if let Err(message) = self.hand_over(ssd(device)) {
                 trouble = Some(message);
                 return ControlFlow::Break(());
             }
             self.caller.progress(Stage::Workload, p.completed, total)
         };
-        let outcome = drive::drive(ssd, &config.host, source, &mut observer);
-        match (trouble, outcome) {
-            (Some(message), _) => Ending::Unwritable(message),
-            (None, Ok(outcome)) if !outcome.interrupted => {
-                match ssd.empty_buffer().map_err(DriveError::from) {
-                    Ok(()) if config.raid.until_rebuilt => self.finish_rebuild(ssd, &outcome),
-                    emptied => driven(emptied.map(|()| outcome)),
-                }
-            }
-            (None, outcome) => driven(outcome),
+        let outcome = drive::drive(device, &config.host, source, &mut observer);
+        match trouble {
+            Some(message) => Err(Ending::Unwritable(message)),
+            None => outcome.map_err(|error| driven(Err(error))),
         }
     }
 

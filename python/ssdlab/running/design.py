@@ -83,7 +83,7 @@ class Design:
         except ConfigError as error:
             return error.messages
 
-    @property
+    @cached_property
     def shares_start(self) -> bool:
         """Whether its runs start from one device, as far as its first and last points show."""
         try:

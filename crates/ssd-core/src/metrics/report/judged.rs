@@ -13,14 +13,10 @@ const MOST_SLOPES: usize = 63;
 /// Only the host of zones copies pages. The write amplification of its drive is always about 1.
 const OF_ZONES: &str = "the write amplification of the host that stores its pages in zones";
 
-fn is_zoned(inputs: &Inputs) -> bool {
-    inputs.config["host"]["interface"] == "zns"
-}
-
 /// Whether write amplification has settled.
 pub(super) fn steady_state(inputs: &Inputs) -> SteadyState {
     let m = inputs.measured;
-    if is_zoned(inputs) {
+    if inputs.device.zones.is_some() {
         return SteadyState {
             reached: false,
             reason: format!("{OF_ZONES} is not judged"),
@@ -51,7 +47,7 @@ pub(super) fn warmup(inputs: &Inputs) -> Warmup {
             "changes in a trace cannot be distinguished from a transient of the device",
         );
     }
-    if is_zoned(inputs) {
+    if inputs.device.zones.is_some() {
         return warmup::unknown(&format!("the course of {OF_ZONES} is not recorded"));
     }
     let latency = |op: Op| m.latencies.of(op).batches.means().unwrap_or_default();
