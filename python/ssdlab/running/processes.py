@@ -32,19 +32,12 @@ from ssdlab.display.progress import REDRAW_S, Callback
 from ssdlab.errors import InternalError, Interrupted, RunError
 from ssdlab.policy import Policies
 from ssdlab.results.report import Report
-from ssdlab.running import simulate
+from ssdlab.running import child, simulate
 from ssdlab.running.moved import NOTHING, LocalPaths
 from ssdlab.running.sources import sources_digest
 
 STOP_S = 30.0
 """How long a process may take to store its results after it was asked to stop."""
-CHILD = """
-import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
-from ssdlab.running.processes import main
-main()
-"""
-
 Raised = TypeVar("Raised", bound=BaseException)
 
 
@@ -80,7 +73,7 @@ def run_apart(
     job: dict[str, object] = {"config": config.text, "policies": policies, "out": out, "html": html}
     job |= {"moved": moved, "sources": sources}
     with subprocess.Popen(
-        [sys.executable, "-c", CHILD],
+        child.command(__name__),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C reaches this process alone, which tells the others.

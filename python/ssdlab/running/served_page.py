@@ -12,14 +12,10 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from ssdlab.running import child
+
 EVERY_S = 1.0
 """Seconds between two updates of the page."""
-CHILD = """
-import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
-from ssdlab.running.page_server import main
-main()
-"""
 
 
 class LivePage:
@@ -28,7 +24,7 @@ class LivePage:
     def __init__(self, name: str) -> None:
         token = secrets.token_urlsafe(18)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CHILD],
+            child.command("ssdlab.running.page_server"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C reaches only the server, which ends this process.

@@ -25,7 +25,7 @@ from ssdlab.config import memory
 from ssdlab.config.resolve import Config
 from ssdlab.display.progress import Callback
 from ssdlab.results.report import Report
-from ssdlab.running import processes
+from ssdlab.running import child, processes
 from ssdlab.running.moved import NOTHING
 from ssdlab.running.simulate import NONE
 
@@ -33,12 +33,6 @@ LEAST_BYTES = 64 << 20
 """Smallest device with a state: making a smaller one takes less time than starting a process."""
 MOST_STATES = 4
 """Most states at a time. Each but the first leaves twice its size of memory available."""
-CHILD = """
-import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
-from ssdlab.running.starts import main
-main()
-"""
 
 
 def start_key(config: Config) -> str | None:
@@ -107,7 +101,7 @@ class _State:
         self.folder = tempfile.TemporaryDirectory(prefix="ssdlab-start-")
         self.address = str(Path(self.folder.name) / "runs")
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CHILD],
+            child.command(__name__),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # As for the process of a run.

@@ -18,15 +18,10 @@ from typing import Any
 
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError
+from ssdlab.running import child
 
 LOOPBACK = "127.0.0.1"
 CLOSE_S = 20.0
-CHILD = """
-import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
-from ssdlab.running.cluster.hosted import main
-main()
-"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ class HostedCluster:
 
     def __init__(self, settings: Settings) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CHILD],
+            child.command(__name__),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
