@@ -1,6 +1,6 @@
 //! A simulation from its settings to its report.
 
-use crate::executor::{HostError, Machine, PhaseMeasurements};
+use crate::executor::{Activity, ActivityTimes, HostError, Machine, PhaseMeasurements};
 use crate::fs::{Cause, PAGE};
 use crate::settings::HostSettings;
 use crate::workload::{Workload, op_name};
@@ -117,6 +117,13 @@ fn own_programs(programs: impl Fn(DriveCause) -> u64) -> Vec<(String, u64)> {
     pairs.filter(|pair| pair.1 > 0).collect()
 }
 
+/// Time by activity between two looks.
+fn activities(before: &ActivityTimes, after: &ActivityTimes) -> Map<String, Value> {
+    let time = |activity: Activity| after[activity as usize] - before[activity as usize];
+    let pairs = Activity::ALL.iter().map(|&activity| (activity.name(), time(activity)));
+    pairs.filter(|pair| pair.1 > 0).map(|(name, ns)| (name.to_owned(), json!(ns))).collect()
+}
+
 fn phase_report(phase: &PhaseMeasurements) -> Value {
     let operations: u64 = phase.latencies.iter().map(Histogram::count).sum();
     let span = phase.end_ns - phase.start_ns;
@@ -153,6 +160,11 @@ fn phase_report(phase: &PhaseMeasurements) -> Value {
             "read_ahead": after.ahead - before.ahead,
         },
         "write_amplification": amplification(&written, &own, phase.user_bytes),
+        "time": {
+            "clients": activities(&phase.time[0].clients, &phase.time[1].clients),
+            "background": activities(&phase.time[0].background, &phase.time[1].background),
+            "write_back": activities(&phase.time[0].write_back, &phase.time[1].write_back),
+        },
     })
 }
 

@@ -1,6 +1,6 @@
 //! The steps of the store's background work, and the write back of old pages.
 
-use super::{BACKGROUND, HostError, Machine, WRITE_BACK};
+use super::{Activity, BACKGROUND, HostError, Machine, WRITE_BACK};
 use crate::fs::Cause;
 use ssd_kv::{Db, NextWork};
 
@@ -19,6 +19,7 @@ impl Machine {
         }
         if !self.db().has_work() {
             self.background_idle = true;
+            self.enter(BACKGROUND, Activity::Idle);
             return Ok(false);
         }
         let work = self.db().next_work();
@@ -57,6 +58,8 @@ impl Machine {
         }
         self.short_of_space = freeing > 0;
         if self.short_of_space {
+            // A commit frees them.
+            self.enter(BACKGROUND, Activity::Write);
             self.actors[BACKGROUND].waits = true;
         }
         Ok(!self.short_of_space)
@@ -65,6 +68,7 @@ impl Machine {
     /// Let the file layer write back what is old; false if it waits.
     pub(super) fn write_back(&mut self) -> Result<bool, HostError> {
         if self.write_back_idle {
+            self.enter(WRITE_BACK, Activity::Idle);
             return Ok(false);
         }
         self.write_back_idle = true;

@@ -1,6 +1,6 @@
 //! Clients: each starts its next operation when the last one is done. Writers form groups like LevelDB's.
 
-use super::{Event, FIRST_CLIENT, HostError, Machine, RecordEntry};
+use super::{Activity, Event, FIRST_CLIENT, HostError, Machine, RecordEntry};
 use ssd_kv::{ReadOptions, WriteBatch, WriteRoom};
 use ssd_trace::keys::KeyOp;
 use std::collections::VecDeque;
@@ -70,6 +70,9 @@ impl Machine {
                 self.clients[at].next = Next::Ask(true);
                 let leads = self.writers.queue.len() == 1;
                 self.actors[actor].waits = !leads;
+                if !leads {
+                    self.enter(actor, Activity::Group);
+                }
                 Ok(leads)
             }
             Next::Ask(may_slow) => self.ask(actor, may_slow),
@@ -82,6 +85,7 @@ impl Machine {
         let next = if self.stopping { None } else { self.workload.next_operation() };
         let Some((request, key)) = next else {
             self.at_rest += 1;
+            self.enter(actor, Activity::Idle);
             return Ok(false);
         };
         self.clients[at].op = Some(request.op);
@@ -155,6 +159,7 @@ impl Machine {
         match room {
             WriteRoom::Slow => {
                 self.measured.slowed(SLOW_NS);
+                self.enter(actor, Activity::Slowed);
                 self.clients[at].next = Next::Ask(false);
                 self.actors[actor].waits = true;
                 self.at(self.now + SLOW_NS, Event::Awake(actor));
@@ -165,6 +170,7 @@ impl Machine {
                 self.clients[at].parked_at.get_or_insert(self.now);
                 self.actors[actor].waits = true;
                 self.writers.parked = Some(actor);
+                self.enter(actor, Activity::Stopped);
                 self.clients[at].next = Next::Ask(may_slow);
                 self.wake_background();
                 Ok(false)

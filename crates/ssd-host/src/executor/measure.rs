@@ -1,6 +1,7 @@
 //! What a simulation measures.
 
 use super::channels::Channels;
+use super::time::TimeSums;
 use crate::fs::FsCounts;
 use ssd_core::metrics::counters::CAUSES;
 use ssd_core::metrics::histogram::Histogram;
@@ -72,6 +73,8 @@ pub struct PhaseMeasurements {
     pub after: FsCounts,
     /// Pages that the drive had programmed, by cause, when it began and ended.
     pub programs: [[u64; CAUSES]; 2],
+    /// Time of the actors by activity since the start of the simulation, when it began and ended.
+    pub time: [TimeSums; 2],
 }
 
 /// All that is measured.
@@ -112,7 +115,14 @@ impl Measurements {
         }
     }
 
-    pub(super) fn begin(&mut self, name: &str, now: u64, counts: FsCounts, programs: Programs) {
+    pub(super) fn begin(
+        &mut self,
+        name: &str,
+        now: u64,
+        counts: FsCounts,
+        programs: Programs,
+        time: TimeSums,
+    ) {
         self.phases.push(PhaseMeasurements {
             name: name.to_owned(),
             start_ns: now,
@@ -126,13 +136,15 @@ impl Measurements {
             before: counts,
             after: counts,
             programs: [programs; 2],
+            time: [time; 2],
         });
     }
 
-    pub(super) fn end(&mut self, now: u64, counts: FsCounts, programs: Programs) {
+    pub(super) fn end(&mut self, now: u64, counts: FsCounts, programs: Programs, time: TimeSums) {
         self.end_row();
         let phase = self.phase();
-        (phase.end_ns, phase.after, phase.programs[1]) = (now, counts, programs);
+        (phase.end_ns, phase.after) = (now, counts);
+        (phase.programs[1], phase.time[1]) = (programs, time);
     }
 
     /// The phase under way.

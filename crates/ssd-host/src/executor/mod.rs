@@ -11,11 +11,13 @@ mod measure;
 mod mounted;
 mod play;
 mod record;
+mod time;
 
 pub use channels::{ChannelActivity, Channels};
 pub use measure::{Interval, Measurements, PhaseMeasurements, Span};
 pub use mounted::mounted;
 pub use record::RecordEntry;
+pub use time::{ACTIVITIES, Activity, ActivityTimes, TimeSums};
 
 use crate::fs::{Fs, Node};
 use crate::settings::HostSettings;
@@ -28,6 +30,7 @@ use ssd_core::units::Nanos;
 use ssd_kv::{Backlog, Db, NextWork};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use time::TimeSheet;
 
 /// Why a simulation cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +95,7 @@ pub struct Machine {
     sequence: u64,
     ready: VecDeque<usize>,
     actors: Vec<Actor>,
+    time: TimeSheet,
     clients: Vec<Client>,
     writers: Writers,
     /// Actors at a node that waits for requests of others.
@@ -140,6 +144,7 @@ impl Machine {
             sequence: 0,
             ready: VecDeque::new(),
             actors: (0..FIRST_CLIENT + clients).map(|_| Actor::default()).collect(),
+            time: TimeSheet::new(FIRST_CLIENT + clients),
             clients: (0..clients).map(|_| Client::default()).collect(),
             writers: Writers::default(),
             blocked: Vec::new(),
@@ -182,7 +187,13 @@ impl Machine {
         loop {
             let name = self.workload.phase().unwrap_or_default().to_owned();
             let programs = self.ssd.measured().flash.programs;
-            self.measured.begin(&name, self.now, self.fs.counts(), programs);
+            self.measured.begin(
+                &name,
+                self.now,
+                self.fs.counts(),
+                programs,
+                self.time.sums(self.now),
+            );
             self.stopping = false;
             self.at_rest = 0;
             self.ready.extend(FIRST_CLIENT..self.actors.len());
@@ -209,7 +220,7 @@ impl Machine {
     /// The measurements of the phase up to now.
     fn end_phase(&mut self) {
         let programs = self.ssd.measured().flash.programs;
-        self.measured.end(self.now, self.fs.counts(), programs);
+        self.measured.end(self.now, self.fs.counts(), programs, self.time.sums(self.now));
     }
 
     /// As [`Machine::run`], for this many steps of the drive: [`HostError::Stopped`] if they are used up.
@@ -347,8 +358,7 @@ impl Machine {
                 self.note(actor as u64);
                 self.idle_cores += 1;
                 if let Some((next, ns)) = self.cpu_queue.pop_front() {
-                    self.idle_cores -= 1;
-                    self.at(self.now + ns, Event::CpuDone(next));
+                    self.start_processing(next, ns);
                 }
                 self.wake(actor);
             }
@@ -358,6 +368,18 @@ impl Machine {
                 self.wake_write_back();
             }
         }
+    }
+
+    /// Give the actor a core for this long.
+    fn start_processing(&mut self, actor: usize, ns: u64) {
+        self.idle_cores -= 1;
+        self.enter(actor, Activity::Processor);
+        self.at(self.now + ns, Event::CpuDone(actor));
+    }
+
+    /// What the actor does or waits for from now on.
+    fn enter(&mut self, actor: usize, activity: Activity) {
+        self.time.enter(actor, activity, self.now);
     }
 
     fn wake(&mut self, actor: usize) {

@@ -1,6 +1,6 @@
 //! Nodes of actors, and requests on the drive.
 
-use super::{Event, HostError, Machine, RecordEntry};
+use super::{Activity, HostError, Machine, RecordEntry};
 use crate::fs::{Node, NotedRequest, PAGE};
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::{Op, Request, RequestId};
@@ -21,13 +21,15 @@ impl Machine {
                 Node::Cpu(ns) => {
                     self.actors[actor].waits = true;
                     if self.idle_cores > 0 {
-                        self.idle_cores -= 1;
-                        self.at(self.now + ns, Event::CpuDone(actor));
+                        self.start_processing(actor, ns);
                     } else {
+                        self.enter(actor, Activity::Core);
                         self.cpu_queue.push_back((actor, ns));
                     }
                 }
                 Node::Io(requests) => {
+                    let reads = requests.iter().all(|request| request.op == Op::Read);
+                    self.enter(actor, if reads { Activity::Read } else { Activity::Write });
                     for request in requests {
                         self.submit(request, Some(actor))?;
                         self.actors[actor].pending += 1;
@@ -57,6 +59,8 @@ impl Machine {
 
     /// Block the actor until requests of others have completed.
     fn block(&mut self, actor: usize, node: Node) {
+        let reads = matches!(node, Node::After(first, _) if self.fs.is_reading(first));
+        self.enter(actor, if reads { Activity::Read } else { Activity::Write });
         self.actors[actor].nodes.push_front(node);
         self.actors[actor].waits = true;
         self.blocked.push(actor);

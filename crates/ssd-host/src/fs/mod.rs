@@ -192,6 +192,12 @@ impl Fs {
         self.state().are_done(first, last)
     }
 
+    /// Whether the request with this number is a read that has not completed.
+    #[must_use]
+    pub fn is_reading(&self, number: u64) -> bool {
+        self.state().reading.contains(&number)
+    }
+
     /// Note that a node [`Node::Free`] has been reached.
     pub fn freed(&self, extents: &[Extent]) {
         self.state().freed(extents);

@@ -266,6 +266,7 @@ fn compare(case: &Case) -> Option<(Host, u64)> {
         assert_eq!(real.stopped, (stops.len() as u64, stopped));
         assert_eq!((real.groups, real.hits), (twin.groups, twin.found));
         assert_eq!(real.user_bytes, twin.user_bytes);
+        assert_eq!(real.time, twin.time, "{}", real.name);
         let operations = real.latencies.iter().map(Histogram::count).sum::<u64>() as usize;
         let own: Vec<(u64, KeyOp, u64)> = all.by_ref().take(operations).collect();
         assert!(own.iter().all(|one| (twin.start..=twin.end).contains(&one.0)));

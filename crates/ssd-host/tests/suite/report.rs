@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use ssd_core::config::Config;
 use ssd_core::metrics::cause::Cause;
 use ssd_core::metrics::histogram::Histogram;
-use ssd_host::executor::RecordEntry;
+use ssd_host::executor::{PhaseMeasurements, RecordEntry};
 use ssd_host::fs::{CAUSES, FsCounts};
 use ssd_host::workload::Workload;
 use ssd_host::{HostSettings, Machine, Origin, simulate};
@@ -83,6 +83,22 @@ fn latency(
     all
 }
 
+/// All time of all actors has an activity, and that of clients that are not idle is the sum of their latencies.
+fn assert_times(time: &Value, phase: &PhaseMeasurements, clients: u64) {
+    let span = phase.end_ns - phase.start_ns;
+    for (actors, number) in [("clients", clients), ("background", 1), ("write_back", 1)] {
+        assert_eq!(sum(&time[actors]), (number * span) as f64, "{actors}");
+    }
+    let of = |name: &str| time["clients"][name].as_u64().unwrap_or(0);
+    let latencies: f64 =
+        phase.latencies.iter().map(|of| of.mean().unwrap_or(0.0) * of.count() as f64).sum();
+    let busy = (clients * span - of("idle_ns")) as f64;
+    assert!((busy - latencies).abs() <= 1e-9 * latencies, "{busy} {latencies}");
+    assert_eq!((of("slowed_ns"), of("stopped_ns")), (phase.slowed.1, phase.stopped.1));
+    let waits = ["processor_ns", "read_ns", "write_ns", "group_ns"];
+    assert!(waits.iter().all(|name| of(name) > 0), "{time}");
+}
+
 fn assert_phase(report: &Value, machine: &Machine, at: usize) {
     let (phase, measured) = (&report["phases"][at], &machine.measured().phases[at]);
     let (before, after): (&FsCounts, &FsCounts) = (&measured.before, &measured.after);
@@ -113,6 +129,7 @@ fn assert_phase(report: &Value, machine: &Machine, at: usize) {
         [after.hits - before.hits, after.misses - before.misses, after.ahead - before.ahead];
     let found = ["hits", "misses", "read_ahead"].map(|name| phase["cache"][name].as_u64());
     assert_eq!(found, cache.map(Some));
+    assert_times(&phase["time"], measured, machine.settings().clients.into());
     let (slowed, stopped, groups) = (measured.slowed, measured.stopped, measured.groups);
     assert_eq!(phase["slowed"], json!({"writes": slowed.0, "ns": slowed.1}));
     assert_eq!(phase["stopped"], json!({"waits": stopped.0, "ns": stopped.1}));

@@ -270,6 +270,11 @@ impl Files {
         self.open_writes.contains(&number) || self.open_reads.contains(&number)
     }
 
+    /// Whether one of these requests is a read that has not ended.
+    pub(crate) fn has_reads(&self, numbers: &[u64]) -> bool {
+        numbers.iter().any(|number| self.open_reads.contains(number))
+    }
+
     pub(super) fn wait_for(&mut self, numbers: Vec<u64>) {
         if numbers.iter().any(|&n| self.is_open(n)) {
             self.steps.push(Step::After(numbers));

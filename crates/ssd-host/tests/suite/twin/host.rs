@@ -13,7 +13,7 @@ use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
 use ssd_host::HostSettings;
-use ssd_host::executor::RecordEntry;
+use ssd_host::executor::{Activity, RecordEntry, TimeSums};
 use ssd_host::fs::{Cause, FsCounts};
 use ssd_host::workload::Workload;
 use ssd_kv::{Backlog, Db, NextWork, ReadOptions, WriteBatch, WriteRoom};
@@ -85,6 +85,7 @@ pub(crate) struct Phase {
     pub(crate) groups: (u64, u64),
     pub(crate) user_bytes: u64,
     pub(crate) found: u64,
+    pub(crate) time: [TimeSums; 2],
 }
 
 pub(crate) struct Host {
@@ -104,8 +105,10 @@ pub(crate) struct Host {
     blocked: Vec<usize>,
     idle_cores: u32,
     for_a_core: VecDeque<(usize, u64)>,
-    /// Requests on the drive: their number in the file layer, and who waits for them.
-    on_drive: BTreeMap<u64, (u64, Option<usize>)>,
+    /// Requests on the drive: their number in the file layer, who waits for them, and what they do.
+    on_drive: BTreeMap<u64, (u64, Option<usize>, Op)>,
+    /// What the actors have done with the time so far.
+    time: TimeSums,
     /// Writers, the leader first; the group in the log.
     queue: VecDeque<usize>,
     group: (WriteBatch, usize),
@@ -162,6 +165,7 @@ impl Host {
             idle_cores: settings.cores,
             for_a_core: VecDeque::new(),
             on_drive: BTreeMap::new(),
+            time: TimeSums::default(),
             queue: VecDeque::new(),
             group: (WriteBatch::new(), 0),
             writes: 0,
@@ -219,6 +223,7 @@ impl Host {
                 groups: (0, 0),
                 user_bytes: 0,
                 found: 0,
+                time: [self.time; 2],
             });
             self.at_rest = 0;
             (CLIENTS..self.waits.len()).for_each(|client| self.wake(client));
@@ -229,8 +234,8 @@ impl Host {
                 self.act_all();
             }
             let after = self.counts();
-            let now = self.now;
-            (self.phase().end, self.phase().after) = (now, after);
+            let (now, time) = (self.now, self.time);
+            (self.phase().end, self.phase().after, self.phase().time[1]) = (now, after, time);
             if !self.workload.next_phase() {
                 break;
             }
@@ -280,7 +285,7 @@ impl Host {
                 self.set_time(time);
                 let mut free = Vec::new();
                 for request in ended {
-                    let (number, who) = self.on_drive.remove(&request.id.0).expect("a request");
+                    let (number, who, _) = self.on_drive.remove(&request.id.0).expect("a request");
                     self.directory.files().done(number);
                     let Some(actor) = who else { continue };
                     if let WaitReason::Drive(left) = &mut self.waits[actor] {
@@ -306,8 +311,36 @@ impl Host {
     }
 
     fn set_time(&mut self, time: u64) {
+        for actor in 0..self.waits.len() {
+            let activity = self.activity(actor) as usize;
+            let sums = match actor {
+                BACKGROUND => &mut self.time.background,
+                WRITE_BACK => &mut self.time.write_back,
+                _ => &mut self.time.clients,
+            };
+            sums[activity] += time - self.now;
+        }
         self.now = time;
         self.directory.files().now = time;
+    }
+
+    /// What an actor that does not continue does or waits for.
+    fn activity(&self, actor: usize) -> Activity {
+        let for_reads = |is_read: bool| if is_read { Activity::Read } else { Activity::Write };
+        let reads = |&(_, who, op): &(u64, Option<usize>, Op)| who == Some(actor) && op == Op::Read;
+        match &self.waits[actor] {
+            WaitReason::Core if self.for_a_core.iter().any(|wait| wait.0 == actor) => {
+                Activity::Core
+            }
+            WaitReason::Core => Activity::Processor,
+            WaitReason::Drive(_) => for_reads(self.on_drive.values().any(reads)),
+            WaitReason::Others(Step::After(of)) => for_reads(self.directory.files().has_reads(of)),
+            WaitReason::Others(_) | WaitReason::Space => Activity::Write,
+            WaitReason::Asleep => Activity::Slowed,
+            WaitReason::Stopped => Activity::Stopped,
+            WaitReason::Turn => Activity::Group,
+            WaitReason::Idle | WaitReason::No => Activity::Idle,
+        }
     }
 
     fn happens(&mut self, event: Event) {
@@ -426,7 +459,7 @@ impl Host {
             let data = (one.op == Op::Copy).then(|| encode(&sources));
             let id =
                 self.drive.submit(Nanos(self.now), &request, data.as_deref()).expect("it fits");
-            self.on_drive.insert(id.0, (one.number, who));
+            self.on_drive.insert(id.0, (one.number, who, one.op));
         }
     }
 
