@@ -35,7 +35,6 @@ EARLIER = "its runs were made before choices were registered"
 KNOWN: dict[str, str] = {
     "combined": "its runs are of 45d1d7e82794-dirty, and its choices entered with its page",
     "remapcom": EARLIER,
-    "separations": EARLIER,
 }
 """Pages that are refused, by name, with the reason. It is emptied by running them again."""
 
