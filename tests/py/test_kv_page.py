@@ -13,6 +13,7 @@ import pytest
 import checking  # noqa: F401 - makes run_check importable
 from run_check.pages import UNITS, figures_of
 from ssdlab import kv
+from ssdlab.display.numbers import duration, on_page
 from ssdlab.kv.simulation import Simulated
 from ssdlab.kv.simulation_page import page
 from test_kv_simulate import CONFIG, SMALL
@@ -51,7 +52,7 @@ def drawn(draw: random.Random, report: dict[str, Any]) -> dict[str, Any]:
         for _ in range(draw.choice((0, 12)))
     ]
     rows, at, moved, busy = [], 0, 0, [0] * CHANNELS
-    for _ in range(draw.randint(2, 20)):
+    for _ in range(draw.randint(3, 20)):
         rows.append([at, moved, list(busy)])
         lasted = draw.choice((0, draw.randint(1000, 1 << 24)))
         at += lasted
@@ -209,3 +210,21 @@ def test_tables_have_what_the_report_says(report: dict[str, Any]) -> None:
     answer = re.search(amplification, Simulated(report).answer)
     assert answer
     assert [float(number) for number in answer.groups()] == pytest.approx([whole, own], abs=0.006)
+
+
+def test_one_interval_of_the_channels_is_no_plot(report: dict[str, Any]) -> None:
+    made = copy.deepcopy(report)
+    made["channels"]["rows"] = [[0, 0, [0] * CHANNELS], [1000, 5, [500] * CHANNELS]]
+    text = page(Simulated(made))
+    plots = dict(figures_of(text))
+    assert "throughput" in plots
+    assert not {"channels", "collection"} & {*plots}
+    assert "used for less than two intervals" in text
+
+
+def test_where_the_time_went_is_in_the_tables(report: dict[str, Any]) -> None:
+    _, *rows = tables(page(Simulated(report)))["Where the time of ycsb:a went"]
+    assert [row[0] for row in rows] == ["clients", "background work", "write-back"]
+    time = report["phases"][1]["time"]
+    assert rows[0][-1] == on_page(duration(time["clients"].get("idle_ns", 0)))
+    assert rows[1][1] == on_page(duration(time["background"]["processor_ns"]))

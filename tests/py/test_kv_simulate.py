@@ -354,3 +354,38 @@ def test_a_store_that_remaps_opens_in_leveldb(
     assert keys
     with kv.open(out / "database", paranoid_checks=True) as ours:
         assert list(ours.iterator(include_value=False)) == keys
+
+
+def test_a_cut_is_told_with_what_it_took(config: Path, tmp_path: Path) -> None:
+    settings = {**SMALL, "cut_ns": 30_000_000, "sync_every": 500}
+    found = kv.simulate(config, settings=settings, out=tmp_path / "out", database=True)
+    cut = found.report["cut"]
+    assert found.completed
+    start = found.report["phases"][0]["start_ns"]
+    assert cut["at_ns"] == start + 30_000_000 == found.report["simulated_ns"]
+    assert 0 < cut["lost"] < cut["acknowledged"] < 4000
+    assert cut["lost_synced"] == 0
+    assert cut["acknowledged"] - cut["lost"] >= 500, "the first synced write is there"
+    text = " ".join(found.summary().split())
+    assert f"{cut['lost']:,} of {cut['acknowledged']:,} acknowledged writes are lost" in text
+    # The recovered store opens, and has the pairs of the first writes.
+    with kv.open(tmp_path / "out/database") as store:
+        pairs = sum(1 for _ in store)
+    assert 0 < pairs <= cut["acknowledged"] - cut["lost"] + 1
+
+
+def test_a_cut_needs_a_drive_that_is_prepared(config: Path) -> None:
+    for key, value in (("power.cut", "never"), ("run.data", "none")):
+        with pytest.raises(ConfigError) as error:
+            kv.simulate(config, settings={**SMALL, "cut_ns": 30_000_000}, set={key: value})
+        assert key in str(error.value)
+    with pytest.raises(ConfigError, match="cut_ns = 0: expected 1 to"):
+        kv.simulate(config, settings={**SMALL, "cut_ns": 0})
+
+
+def test_a_cut_after_the_end_is_an_error_with_the_report(config: Path) -> None:
+    found = kv.simulate(config, settings={**SMALL, "cut_ns": 1 << 50})
+    assert found.error is not None
+    assert "the simulation ended before, at" in found.error
+    assert not found.completed
+    assert "cut" not in found.report

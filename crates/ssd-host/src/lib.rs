@@ -4,6 +4,7 @@
 //! [`fs`] is the file layer of the store; [`executor`] plays what it has noted; [`workload`] has the operations of the
 //! clients; [`report`] the result.
 
+mod cut;
 pub mod executor;
 pub mod fs;
 pub mod report;

@@ -1,5 +1,6 @@
 //! A simulation from its settings to its report.
 
+use crate::cut::recover;
 use crate::executor::{Activity, ActivityTimes, HostError, Machine, PhaseMeasurements};
 use crate::fs::{Cause, PAGE};
 use crate::settings::HostSettings;
@@ -44,6 +45,37 @@ pub fn simulate(
     keep_going: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, HostError> {
     settings.check().map_err(HostError::Refused)?;
+    let mut machine = Machine::new(config, settings.clone(), workload(config, settings, origin)?)?;
+    let mut stopped = false;
+    let mut asking = |done| {
+        stopped |= !keep_going(done);
+        !stopped
+    };
+    let ended = machine.run(&mut asking).and_then(|()| machine.rest(!stopped));
+    let error = match (ended, settings.cut_ns) {
+        (Err(HostError::PowerCut(_)), _) => None,
+        (Ok(()), Some(cut)) if !stopped => Some(HostError::NoCut(cut, machine.now())),
+        (ended, _) => ended.err(),
+    };
+    if error.is_some() {
+        // Let requests under way finish, if the drive still works; the first error is the one to report.
+        let _ = machine.end_requests();
+    }
+    let mut report = report(config, &machine, error.as_ref(), stopped);
+    if settings.cut_ns.is_some() && error.is_none() && !stopped {
+        let again = || workload(config, settings, origin);
+        let (cut, recovered) = recover(machine, config, settings, [again()?, again()?])?;
+        (report["cut"], machine) = (cut, recovered);
+    }
+    Ok(Outcome { report, files: machine.fs().files(), error })
+}
+
+/// The operations of the clients.
+fn workload(
+    config: &RunConfig,
+    settings: &HostSettings,
+    origin: &Origin<'_>,
+) -> Result<Workload, HostError> {
     let parameters = StreamParameters {
         records: settings.records,
         operations: settings.operations,
@@ -58,21 +90,7 @@ pub fn simulate(
         Origin::Named(name) => Workload::named(name, &parameters),
         Origin::Traced(name, text) => Workload::traced(name, text),
     };
-    let workload = workload.map_err(HostError::Refused)?;
-    let mut machine = Machine::new(config, settings.clone(), workload)?;
-    let mut stopped = false;
-    let mut asking = |done| {
-        stopped |= !keep_going(done);
-        !stopped
-    };
-    let ended = machine.run(&mut asking).and_then(|()| machine.rest(!stopped));
-    let error = ended.err();
-    if error.is_some() {
-        // Let requests under way finish, if the drive still works; the first error is the one to report.
-        let _ = machine.end_requests();
-    }
-    let report = report(config, &machine, error.as_ref(), stopped);
-    Ok(Outcome { report, files: machine.fs().files(), error })
+    workload.map_err(HostError::Refused)
 }
 
 fn ratio(a: u64, b: u64) -> Value {

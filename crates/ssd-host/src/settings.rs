@@ -28,6 +28,9 @@ pub struct HostSettings {
     pub value_bytes: u32,
     /// Simulated time between two rows of the course, in nanoseconds.
     pub interval_ns: u64,
+    /// Simulated time from the first operation to a power cut, in nanoseconds; `None`: there is none. The drive must
+    /// keep contents and be prepared for cuts on request.
+    pub cut_ns: Option<u64>,
     /// The store.
     pub store: StoreSettings,
     /// Processor times.
@@ -46,6 +49,7 @@ impl Default for HostSettings {
             operations: 100_000,
             value_bytes: 1024,
             interval_ns: 1_000_000_000,
+            cut_ns: None,
             store: StoreSettings::default(),
             costs: Costs::default(),
             fs: FsSettings::default(),
@@ -65,6 +69,7 @@ impl HostSettings {
             ("records", self.records, 1, 1 << 40),
             ("value_bytes", u64::from(self.value_bytes), 0, (1 << 20) - 1),
             ("interval_ns", self.interval_ns, 1_000_000, LONGEST_NS),
+            ("cut_ns", self.cut_ns.unwrap_or(1), 1, LONGEST_NS),
             ("store.pages_per_block", u64::from(self.store.pages_per_block), 0, 64),
             ("fs.cache_pages", u64::from(self.fs.cache_pages), 64, 1 << 30),
             ("fs.dirty_pages", u64::from(self.fs.dirty_pages), 1, 1 << 30),

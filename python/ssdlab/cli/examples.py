@@ -73,6 +73,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab kv simulate remapcom --remap full --set device.pages_per_block=4"
         " --set device.user_capacity=192MiB",
     ),
+    "kv compare": (
+        "ssdlab kv compare remapcom --remaps off,full --value-bytes 980,4000 --seeds 2"
+        " --set device.pages_per_block=4 --set device.user_capacity=192MiB --host records=50000"
+        " --host operations=50000",
+    ),
     "results query": (
         'ssdlab results query "select gc_victim, avg(waf) from results group by 1" --store kept',
         """ssdlab results query "select report->>'$.gc.calls' from results" --store kept --csv""",

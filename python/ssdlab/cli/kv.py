@@ -14,7 +14,7 @@ import typer
 
 from ssdlab import kv
 from ssdlab.cli.ending import INTERRUPTED
-from ssdlab.cli.options import ConfigArgument, Json, Seed, Sets
+from ssdlab.cli.options import ConfigArgument, Jobs, Json, Seed, Seeds, Sets
 from ssdlab.cli.terminal import put, put_result, say
 from ssdlab.errors import ConfigError
 
@@ -110,14 +110,20 @@ def _host_settings(texts: list[str]) -> dict[str, object]:
     return values
 
 
+Workload = Annotated[
+    str, typer.Option("--workload", metavar="NAME|FILE", help="Operations of the clients.")
+]
+Host = Annotated[
+    list[str] | None,
+    typer.Option("--host", metavar="NAME=VALUE", help="Set one host setting; repeatable."),
+]
+
+
 @app.command("simulate")
 @interruptible()
 def kv_simulate(
     config: ConfigArgument,
-    workload: Annotated[
-        str,
-        typer.Option("--workload", metavar="NAME|FILE", help="Operations of the clients."),
-    ] = "fillrandom",
+    workload: Workload = "fillrandom",
     remap: Annotated[
         Literal["off", "aligned", "base", "full"],
         typer.Option(
@@ -126,10 +132,7 @@ def kv_simulate(
             "tables out for it.",
         ),
     ] = "off",
-    host: Annotated[
-        list[str] | None,
-        typer.Option("--host", metavar="NAME=VALUE", help="Set one host setting; repeatable."),
-    ] = None,
+    host: Host = None,
     sets: Sets = None,
     seed: Seed = None,
     out: Annotated[
@@ -166,3 +169,69 @@ def kv_simulate(
     if not simulation.completed:
         say("interrupted: the report is of what was done until then")
         raise typer.Exit(INTERRUPTED)
+
+
+def _whole_numbers(text: str | None, name: str) -> list[int]:
+    """Whole numbers separated by commas."""
+    try:
+        return [int(part) for part in text.split(",")] if text else []
+    except ValueError:
+        raise ConfigError([f"{name} {text}: expected whole numbers such as 256,1024"]) from None
+
+
+@app.command("compare")
+@interruptible()
+def kv_compare(
+    config: ConfigArgument,
+    workload: Workload = "fillrandom",
+    remaps: Annotated[
+        str,
+        typer.Option(
+            "--remaps",
+            metavar="LINE,...",
+            help="What is compared, as in `kv simulate --remap`; the first one is the baseline.",
+        ),
+    ] = "off,aligned,base,full",
+    value_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--value-bytes",
+            metavar="N,...",
+            help="Sizes of values; the values of the store have the same bytes under all of them.",
+        ),
+    ] = None,
+    seeds: Seeds = None,
+    host: Host = None,
+    sets: Sets = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="New folder for tables, page and runs."),
+    ] = None,
+    jobs: Jobs = None,
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare the store with and without remapping: sizes of values, lines, seeds."""
+    from ssdlab.cli.arguments import set_values
+    from ssdlab.config.resolve import load_config
+    from ssdlab.kv.comparison import ComparisonPlan
+    from ssdlab.running.runner import cores
+
+    plan = ComparisonPlan.of(
+        load_config(config, set=set_values(sets), seed=seed),
+        workload,
+        remaps=remaps.split(","),
+        value_bytes=_whole_numbers(value_bytes, "--value-bytes"),
+        seeds=seeds,
+        settings=_host_settings(host or []),
+    )
+    compared = plan.run(out, jobs or cores(), progress=not quiet)
+    put_result(json_, quiet, compared.to_json, compared.summary)
+    if out is not None and not quiet:
+        say(f"results in {out}")
+    if compared.interrupted:
+        say("interrupted: the results are of the runs that had ended")
+        raise typer.Exit(INTERRUPTED)
+    if compared.failures:
+        raise typer.Exit(SOMETHING_LOST)

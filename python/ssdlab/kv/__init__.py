@@ -20,6 +20,7 @@ from ssdlab._core import KvIoError as IoError
 from ssdlab._core import KvIter as Iterator
 from ssdlab._core import KvLockedError as LockedError
 from ssdlab._core import KvUncertainError as UncertainError
+from ssdlab.kv.comparison import Compared, compare
 from ssdlab.kv.findings import LevelStats, Repaired, ReuseStats, Stats, TableStats, Verified
 from ssdlab.kv.iterator import IteratorInvalidError, RawIterator
 from ssdlab.kv.simulation import Simulated, simulate
@@ -40,6 +41,7 @@ __all__ = [
     "DB",
     "AppliedError",
     "ClosedError",
+    "Compared",
     "CorruptionError",
     "Error",
     "IoError",
@@ -60,6 +62,7 @@ __all__ = [
     "Verified",
     "WriteBatch",
     "Writer",
+    "compare",
     "destroy",
     "dump",
     "open",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ssdlab import _core
-from ssdlab.config.resolve import ConfigLike, changed_keys, flatten, load_config, set_text
+from ssdlab.config.resolve import Config, ConfigLike, changed_keys, flatten, load_config, set_text
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent
 from ssdlab.errors import ConfigError, OutputError, WorkloadError, translate_errors
@@ -66,7 +66,7 @@ class Simulated:
         """
         config = self.report["drive"]["config"]
         phases = ", ".join(
-            f"{phase['name']}, {phase['operations']:,} operations" for phase in self._phases
+            f"{phase['name']}, {phase['operations']:,} operations" for phase in self.phases
         )
         default_settings = flatten(defaults())
         store = {
@@ -103,7 +103,9 @@ class Simulated:
                 " flash for each byte of keys and values);"
                 f" the drive's own work accounts for {drive_share:.2f} of it."
             )
-        for phase in self._phases:
+        if cut := self.report.get("cut"):
+            sentences.append(_recovered(cut))
+        for phase in self.phases:
             latencies = ", ".join(
                 f"{op} takes {duration(latency['mean_ns'])} on average and"
                 f" {duration(latency['p99_ns'])} at the 99th percentile"
@@ -118,7 +120,8 @@ class Simulated:
         return " ".join(sentences)
 
     @property
-    def _phases(self) -> list[dict[str, Any]]:
+    def phases(self) -> list[dict[str, Any]]:
+        """The phases of the workload, in order; docs/simulate.md describes them."""
         phases: list[dict[str, Any]] = self.report["phases"]
         return phases
 
@@ -138,7 +141,7 @@ class Simulated:
         notes = groups.pop("notes", None)
         for title, (mark, texts) in groups.items():
             lines += ["", title, *(line for text in texts for line in wrapped(mark, text))]
-        for phase in self._phases:
+        for phase in self.phases:
             lines += ["", *self._phase(phase)]
         parts = self.report["total"]["write_amplification"]
         shares = [
@@ -180,6 +183,20 @@ class Simulated:
             yield from wrapped("data blocks taken over: ", f"{level_texts}; {copied}")
 
 
+def _recovered(cut: Mapping[str, int]) -> str:
+    """What a power cut took, as a sentence."""
+    lost = f"{cut['lost']:,} of {cut['acknowledged']:,} acknowledged writes are lost"
+    if cut["lost"]:
+        lost += f", the oldest {duration(cut['lost_ns'])} before the cut"
+    if cut["lost_synced"]:
+        lost += f"; {cut['lost_synced']:,} of them had been promised to be durable"
+    return (
+        f"Power was cut at {duration(cut['at_ns'])}: the drive took {duration(cut['drive_ns'])} to"
+        f" mount, the file system {duration(cut['file_system_ns'])}, and the store"
+        f" {duration(cut['store_ns'])} to open; {lost}."
+    )
+
+
 def defaults() -> dict[str, Any]:
     """The default of every setting."""
     values: dict[str, Any] = json.loads(_core.kv_simulate_defaults())
@@ -198,7 +215,24 @@ def _nest(settings: Mapping[str, object]) -> dict[str, Any]:
     return tables
 
 
-def _new_folder(out: Path) -> Path:
+def _with_defaults(
+    config: Config, keys: Mapping[str, object], given: Collection[str], why: str
+) -> Config:
+    """`config` with those of these keys that the user has not set; `why` names what needs them."""
+    tables = {key: config.values.get(key.partition(".")[0], {}) for key in keys}
+    unset = {
+        key: value
+        for key, value in keys.items()
+        if key not in given and key.partition(".")[2] not in tables[key]
+    }
+    try:
+        return load_config(config, set=unset)
+    except ConfigError as error:
+        option = f"{argument('set')}:"
+        raise ConfigError([text.replace(option, f"{why}:") for text in error.messages]) from None
+
+
+def new_folder(out: Path) -> Path:
     """The folder, created if it does not exist; it must be empty."""
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -233,7 +267,8 @@ def simulate(
 
     `remap`: "off" is LevelDB's table layout; "aligned" begins blocks at pages and reuses none;
     "base" reuses unchanged blocks where the table ends a block there anyway, "full" all of them.
-    Both remap on the drive: `remap.mode` is "share" unless `set` says otherwise.
+    Both remap on the drive: `remap.mode` is "share" unless the user has set it. With the setting
+    `cut_ns`, `power.cut` is "on-request" and `run.data` "bytes", unless the user has set them.
     """
     if remap not in REMAPS:
         raise ConfigError([f"remap: found {remap!r}; expected one of {', '.join(REMAPS)}"])
@@ -244,23 +279,19 @@ def simulate(
     if database and out is None:
         raise ConfigError(["database: there is no folder to keep it in; set out"])
     resolved = load_config(config, set=set, seed=seed)
-    is_unset = "remap" not in resolved.values and "remap.mode" not in (set or {})
-    if is_unset and remap in ("base", "full"):
-        try:
-            resolved = load_config(resolved, set={"remap.mode": "share"})
-        except ConfigError as error:
-            messages = [
-                message.replace(f"{argument('set')}:", f"remap {remap!r}:")
-                for message in error.messages
-            ]
-            raise ConfigError(messages) from None
+    if remap in ("base", "full"):
+        resolved = _with_defaults(resolved, {"remap.mode": "share"}, set or {}, f"remap {remap!r}")
+    if settings.get("cut_ns") is not None:
+        # The file system is read back from the pages of the drive.
+        cut = {"power.cut": "on-request", "run.data": "bytes"}
+        resolved = _with_defaults(resolved, cut, set or {}, "cut_ns")
     path, text = Path(workload), None
     if path.is_file():
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise WorkloadError(f"{path}: cannot be read: {error}") from error
-    folder = None if out is None else _new_folder(out)
+    folder = None if out is None else new_folder(out)
     with translate_errors():
         report = _core.kv_simulate(
             resolved.text,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SHORTER = ": choose a shorter one with the host setting `interval_ns`."
 
 
-def _course(report: dict[str, Any]) -> list[Figure]:
+def course(report: dict[str, Any]) -> list[Figure]:
     """Throughput, latency and stalls over time, and the background work below them.
 
     Nothing if the simulation is shorter than two intervals.
@@ -103,8 +103,8 @@ def _channels(report: dict[str, Any], time: Axis) -> list[Figure]:
     """How busy the channels of the drive are, and what collection does on them."""
     rows = report["channels"]["rows"]
     titles = {"channels": "Channels of the drive", "collection": "Collection on the drive"}
-    if len(rows) < 2:
-        reason = f"The drive was used for less than an interval{SHORTER}"
+    if len(rows) < 3:
+        reason = f"The drive was used for less than two intervals{SHORTER}"
         return [MissingPlot(key, title, reason) for key, title in titles.items()]
     moments, collected, busy = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     # A row may follow another at the same time; nothing has been done in between.
@@ -157,6 +157,28 @@ def _latencies(phase: dict[str, Any]) -> str:
     ]
     head = ["operation", "count", *(_heads.get(name, name) for name in names)]
     return table(head, rows, f"Latencies of {phase['name']}")
+
+
+_ACTORS = {"clients": "clients", "background": "background work", "write_back": "write-back"}
+_ACTIVITIES = {
+    "processor_ns": "processor",
+    "core_ns": "waiting for a core",
+    "read_ns": "reads",
+    "write_ns": "writes",
+    "group_ns": "behind other writers",
+    "slowed_ns": "slowed",
+    "stopped_ns": "stopped",
+    "idle_ns": "idle",
+}
+
+
+def _times(phase: dict[str, Any]) -> str:
+    """What clients, background work and write-back did with the time of a phase."""
+    rows = [
+        (title, [on_page(duration(phase["time"][actors].get(name, 0))) for name in _ACTIVITIES])
+        for actors, title in _ACTORS.items()
+    ]
+    return table(["", *_ACTIVITIES.values()], rows, f"Where the time of {phase['name']} went")
 
 
 def _copies_table(report: dict[str, Any]) -> str:
@@ -240,9 +262,9 @@ def page(simulation: Simulated) -> str:
             "phases",
             "Phases",
             table(head, facts, "Phases of the workload")
-            + "".join(_latencies(phase) for phase in phases),
+            + "".join(_latencies(phase) + _times(phase) for phase in phases),
         ),
-        Section("time", "Over time", figures(course) if (course := _course(report)) else ""),
+        Section("time", "Over time", figures(drawn) if (drawn := course(report)) else ""),
         Section(
             "writes",
             "Write amplification",

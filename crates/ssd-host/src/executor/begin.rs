@@ -17,6 +17,10 @@ use std::sync::Arc;
 /// The settings, checked, with those that depend on the drive.
 fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, HostError> {
     settings.check().map_err(HostError::Refused)?;
+    if config.is_zoned() {
+        let message = "host.interface: the file system writes in place: expected \"block\"";
+        return Err(HostError::Refused(message.into()));
+    }
     let page = config.device.page_bytes;
     if page as usize != crate::fs::PAGE {
         let message = format!("device.page_size = {page} B: the file layer needs 4 KiB");
@@ -33,6 +37,12 @@ fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, H
     if !matches!(config.power.cut, PowerCut::Never | PowerCut::OnRequest) {
         let message = "power.cut: the store does not live through a cut that the drive makes by itself; use \
                    \"never\" or \"on-request\"";
+        return Err(HostError::Refused(message.to_owned()));
+    }
+    let is_prepared = config.power.cut == PowerCut::OnRequest && config.run.data.keeps_bytes();
+    if settings.cut_ns.is_some() && !is_prepared {
+        let message = "cut_ns: the file system is read back from the drive, which needs power.cut = \"on-request\" \
+                       and run.data = \"bytes\" or \"file\"";
         return Err(HostError::Refused(message.to_owned()));
     }
     if !config.power.is_off() && !config.remap.is_off() {
@@ -57,10 +67,6 @@ impl Machine {
         workload: Workload,
     ) -> Result<Machine, HostError> {
         let settings = fitted(config, settings)?;
-        if config.is_zoned() {
-            let message = "host.interface: the file system writes in place: expected \"block\"";
-            return Err(HostError::Refused(message.into()));
-        }
         if separation::foresees(&config.alloc.separation) {
             return Err(HostError::Refused(separation::UNFORESEEN.into()));
         }

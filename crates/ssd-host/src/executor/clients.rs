@@ -1,6 +1,6 @@
 //! Clients: each starts its next operation when the last one is done. Writers form groups like LevelDB's.
 
-use super::{Activity, Event, FIRST_CLIENT, HostError, Machine, RecordEntry};
+use super::{Acknowledged, Activity, Event, FIRST_CLIENT, HostError, Machine, RecordEntry};
 use ssd_kv::{ReadOptions, WriteBatch, WriteRoom};
 use ssd_trace::keys::KeyOp;
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ pub(super) struct Writers {
     group: WriteBatch,
     members: usize,
     /// Writes so far.
-    begun: u64,
+    pub(super) begun: u64,
     /// The leader, while it waits for background work.
     pub(super) parked: Option<usize>,
 }
@@ -141,6 +141,9 @@ impl Machine {
         let (began_ns, write, sync) = (client.began, client.write, client.sync);
         if let Some(op) = client.op.take() {
             self.measured.finished(op, began_ns, at_ns);
+            if write > 0 && self.settings.cut_ns.is_some() {
+                self.acknowledged.push(Acknowledged { number: write, sync, at_ns });
+            }
             self.note_event(RecordEntry::Ended { at_ns, client: at, op, began_ns, write, sync });
         }
     }

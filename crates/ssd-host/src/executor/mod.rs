@@ -16,6 +16,7 @@ mod time;
 pub use channels::{ChannelActivity, Channels};
 pub use measure::{Interval, Measurements, PhaseMeasurements, Span};
 pub use mounted::mounted;
+pub(crate) use record::Acknowledged;
 pub use record::RecordEntry;
 pub use time::{ACTIVITIES, Activity, ActivityTimes, TimeSums};
 
@@ -50,6 +51,12 @@ pub enum HostError {
     /// The drive has taken as many steps as were allowed.
     #[error("stopped after its steps at {0} ns")]
     Stopped(u64),
+    /// Power has been cut.
+    #[error("power was cut at {0} ns")]
+    PowerCut(u64),
+    /// The simulation ended before power was to be cut.
+    #[error("cut_ns = {0}: the simulation ended before, at {1} ns")]
+    NoCut(u64, u64),
     /// Nothing more will happen, but operations wait: an error in the simulator.
     #[error("all actors wait at {0} ns")]
     Deadlock(u64),
@@ -125,7 +132,11 @@ pub struct Machine {
     /// Steps that the drive may still take; `None`: any number.
     steps: Option<u64>,
     measured: Measurements,
+    /// When power is cut.
+    cut_at: u64,
     record: Option<Vec<RecordEntry>>,
+    /// In the order of the log, if power is going to be cut.
+    acknowledged: Vec<Acknowledged>,
     digest: u64,
     finished: Vec<Completion>,
 }
@@ -163,7 +174,9 @@ impl Machine {
             ticks: 0,
             steps: None,
             measured: Measurements::new(interval),
+            cut_at: u64::MAX,
             record: None,
+            acknowledged: Vec::new(),
             digest: 0xcbf2_9ce4_8422_2325,
             finished: Vec::new(),
             settings,
@@ -184,6 +197,7 @@ impl Machine {
 
     fn run_phases(&mut self, keep_going: &mut dyn FnMut(u64) -> bool) -> Result<(), HostError> {
         self.at(self.now + self.settings.fs.commit_interval_ns, Event::Tick);
+        self.cut_at = self.settings.cut_ns.map_or(u64::MAX, |after| self.now + after);
         loop {
             let name = self.workload.phase().unwrap_or_default().to_owned();
             let programs = self.ssd.measured().flash.programs;
@@ -303,6 +317,12 @@ impl Machine {
             (Some(_), None) if self.ssd.outstanding() == 0 => None,
             (event, _) => Some(event.unwrap_or(u64::MAX)),
         };
+        let (limit, cut) = (limit.map(|limit| limit.min(self.cut_at)), self.cut_at);
+        if event.into_iter().chain(drive.map(|time| time.0)).all(|next| next > cut) {
+            self.ssd.wait_until(Nanos(cut))?;
+            self.now = cut;
+            return Err(HostError::PowerCut(cut));
+        }
         if let Some(limit) = limit {
             let mut finished = std::mem::take(&mut self.finished);
             let end = match (&mut self.steps, drive) {

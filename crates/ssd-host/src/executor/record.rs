@@ -31,6 +31,17 @@ pub enum RecordEntry {
     },
 }
 
+/// A write that has been acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Acknowledged {
+    /// Its number, from 1 on, in the order in which clients took writes.
+    pub(crate) number: u64,
+    /// Whether it had to be durable.
+    pub(crate) sync: bool,
+    /// When it was acknowledged, in nanoseconds.
+    pub(crate) at_ns: u64,
+}
+
 impl Machine {
     /// Start the record.
     pub fn keep_record(&mut self) {
@@ -41,6 +52,11 @@ impl Machine {
     #[must_use]
     pub fn record(&self) -> &[RecordEntry] {
         self.record.as_deref().unwrap_or_default()
+    }
+
+    /// The acknowledged writes in the order of the log, and the number of writes that clients have taken.
+    pub(crate) fn take_acknowledged(&mut self) -> (Vec<Acknowledged>, u64) {
+        (std::mem::take(&mut self.acknowledged), self.writers.begun)
     }
 
     pub(super) fn note_event(&mut self, event: RecordEntry) {

@@ -2,14 +2,16 @@
 //! was synced is there, and the state as a whole is a prefix of the history. The same holds when compaction remaps.
 
 use ssd_core::config::{BufferPower, Config, DataMode, PowerCut, RemapMode};
+use ssd_core::host::device::Device as _;
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
 use ssd_host::executor::{HostError, RecordEntry, mounted};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
-use ssd_host::{HostSettings, Machine};
+use ssd_host::{HostSettings, Machine, Origin, simulate};
 use ssd_kv::vfs::MemoryVfs;
 use ssd_kv::{Db, Options, ReadOptions};
+use ssd_trace::config::RunConfig;
 use ssd_trace::keys::{KeyOp, StreamParameters};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -85,12 +87,16 @@ fn workload(s: &HostSettings) -> Workload {
     if s.clients > 1 {
         return mixed_workload();
     }
+    fill(s, 9)
+}
+
+fn fill(s: &HostSettings, seed: u64) -> Workload {
     let wanted = StreamParameters {
         records: s.records,
         operations: s.operations,
         value_bytes: Some(s.value_bytes),
         keys: None,
-        seed: 9,
+        seed,
     };
     Workload::named("fillrandom", &wanted).expect("a workload")
 }
@@ -115,7 +121,11 @@ type Write = (Vec<u8>, Option<Vec<u8>>);
 
 /// Every write, in the order in which clients take them.
 fn history(s: &HostSettings) -> Vec<Write> {
-    let (mut stream, values) = (workload(s), Values::default());
+    history_of(workload(s))
+}
+
+fn history_of(mut stream: Workload) -> Vec<Write> {
+    let values = Values::default();
     let (mut all, mut version) = (Vec::new(), 0);
     while let Some((request, key)) = stream.next_operation() {
         if matches!(request.op, KeyOp::Read | KeyOp::Scan) {
@@ -256,6 +266,91 @@ fn cut_recovery(run: Run, steps: u64, stride: usize) -> u64 {
         }
     }
     unreachable!("every recovery ends")
+}
+
+/// How many of the first acknowledged writes give the pairs on the drive: the most that do, with or without a write that
+/// was under way.
+fn newest_prefix(
+    found: &BTreeMap<Vec<u8>, Vec<u8>>,
+    acknowledged: &[(u64, bool)],
+    history: &[Write],
+) -> usize {
+    let of = |numbers: &[u64]| {
+        let mut state = BTreeMap::new();
+        for &number in numbers {
+            match &history[number as usize - 1] {
+                (key, Some(value)) => _ = state.insert(key.clone(), value.clone()),
+                (key, None) => _ = state.remove(key),
+            }
+        }
+        state
+    };
+    let numbers: Vec<u64> = acknowledged.iter().map(|write| write.0).collect();
+    let under_way = acknowledged.len() as u64 + 1;
+    (0..=numbers.len())
+        .rev()
+        .find(|&first| {
+            let first = &numbers[..first];
+            of(first) == *found || of(&[first, &[under_way]].concat()) == *found
+        })
+        .expect("a prefix")
+}
+
+#[test]
+fn a_report_says_what_a_cut_took() {
+    let (mut lost, mut synced) = (0, 0);
+    for run in [plain(0, 0), plain(7, 0), plain(0, 16), remapped(50, 16, 1 << 12)] {
+        for cut_ns in [3_000_000, 11_000_000, 40_000_000] {
+            let config = RunConfig { kernel: config(run), ..RunConfig::default() };
+            let s = HostSettings { cut_ns: Some(cut_ns), ..settings(run) };
+            let origin = Origin::Named("fillrandom");
+            let outcome = simulate(&config, &s, &origin, &mut |_| true).expect("a simulation");
+            assert!(outcome.error.is_none(), "{:?}", outcome.error);
+            let cut = &outcome.report["cut"];
+            let seed = config.workload_seed();
+            let mut machine = Machine::new(&config, s.clone(), fill(&s, seed)).expect("a machine");
+            machine.keep_record();
+            let ended = machine.run(&mut |_| true).and_then(|()| machine.rest(true));
+            let cut_at = machine.measured().phases[0].start_ns + cut_ns;
+            assert!(matches!(ended, Err(HostError::PowerCut(at)) if at == cut_at), "{ended:?}");
+            let ended = machine.record().iter().filter_map(|entry| match *entry {
+                RecordEntry::Ended { write, sync, at_ns, .. } => Some(((write, sync), at_ns)),
+                RecordEntry::Submitted { .. } => None,
+            });
+            let (acknowledged, times): (Vec<(u64, bool)>, Vec<u64>) = ended.unzip();
+            let mut ssd = restarted(machine);
+            let drive_ns = ssd.now().0 - cut_at;
+            let fs = mounted(&mut ssd, s.fs).expect("the file system mounts");
+            let file_system_ns = ssd.now().0 - cut_at - drive_ns;
+            let found = pairs(fs.files().into_iter().collect());
+            let there = newest_prefix(&found, &acknowledged, &history_of(fill(&s, seed)));
+            let of = |name: &str| cut[name].as_u64().expect("a number");
+            assert_eq!((of("at_ns"), of("drive_ns")), (cut_at, drive_ns));
+            assert_eq!(of("file_system_ns"), file_system_ns);
+            assert!(of("store_ns") > 0);
+            assert_eq!(of("acknowledged"), acknowledged.len() as u64);
+            assert_eq!(of("lost"), (acknowledged.len() - there) as u64, "{run:?} at {cut_ns}");
+            assert_eq!(of("lost_synced"), 0);
+            assert_eq!(of("lost_ns"), times.get(there).map_or(0, |time| cut_at - time));
+            assert_eq!(pairs(outcome.files.into_iter().collect()), found, "the recovered store");
+            lost += of("lost");
+            synced += acknowledged.iter().filter(|write| write.1).count();
+        }
+    }
+    assert!(lost > 100 && synced > 10, "{lost} lost, {synced} synced");
+}
+
+#[test]
+fn a_cut_after_the_end_is_an_error_with_the_whole_report() {
+    let run = plain(0, 0);
+    let config = RunConfig { kernel: config(run), ..RunConfig::default() };
+    let s = HostSettings { cut_ns: Some(1 << 50), ..settings(run) };
+    let outcome = simulate(&config, &s, &Origin::Named("fillrandom"), &mut |_| true);
+    let outcome = outcome.expect("a simulation");
+    let error = outcome.error.expect("no cut").to_string();
+    assert!(error.contains("the simulation ended before, at "), "{error}");
+    assert_eq!(outcome.report["phases"][0]["operations"], OPERATIONS);
+    assert!(outcome.report["cut"].is_null());
 }
 
 /// Cut at every `stride`th step. Returns how many cuts there were, and the pages copied before the last one.

@@ -87,7 +87,7 @@ fn latency(
 fn assert_times(time: &Value, phase: &PhaseMeasurements, clients: u64) {
     let span = phase.end_ns - phase.start_ns;
     for (actors, number) in [("clients", clients), ("background", 1), ("write_back", 1)] {
-        assert_eq!(sum(&time[actors]), (number * span) as f64, "{actors}");
+        assert_eq!(sum(&time[actors]) as u64, number * span, "{actors}");
     }
     let of = |name: &str| time["clients"][name].as_u64().unwrap_or(0);
     let latencies: f64 =
