@@ -192,8 +192,7 @@ def _recovered(cut: Mapping[str, int]) -> str:
         lost += f"; {cut['lost_synced']:,} of them had been promised to be durable"
     return (
         f"Power was cut at {duration(cut['at_ns'])}: the drive took {duration(cut['drive_ns'])} to"
-        f" mount, the file system {duration(cut['file_system_ns'])}, and the store"
-        f" {duration(cut['store_ns'])} to open; {lost}."
+        f" mount and the store {duration(cut['store_ns'])} to open; {lost}."
     )
 
 
@@ -219,11 +218,12 @@ def _with_defaults(
     config: Config, keys: Mapping[str, object], given: Collection[str], why: str
 ) -> Config:
     """`config` with those of these keys that the user has not set; `why` names what needs them."""
-    tables = {key: config.values.get(key.partition(".")[0], {}) for key in keys}
+    values = flatten(config.values)
+    # Every configuration has `run.data`.
     unset = {
         key: value
         for key, value in keys.items()
-        if key not in given and key.partition(".")[2] not in tables[key]
+        if key not in given and (key not in values or values[key] == "none")
     }
     try:
         return load_config(config, set=unset)
