@@ -221,7 +221,7 @@ def prepare(
 def suites(root: Path, tree: Path, target: Path, crate: str) -> list[Suite]:
     """The suites of a crate, and of the crates whose tests run it as well."""
     if crate == BINDINGS:
-        return _python_suites(root, tree, target)
+        return python_suites(root, tree, target)
     crates = [crate, *ALSO_TESTED_BY.get(crate, [])]
     return [
         suite
@@ -267,7 +267,7 @@ def rebuilt(suites_: Iterable[Suite], root: Path, tree: Path, target: Path) -> I
         if original.is_python:
             of_python = of_python or {
                 python_suite.name: python_suite
-                for python_suite in _python_suites(root, tree, target)
+                for python_suite in python_suites(root, tree, target)
             }
             suite = of_python[original.name]
         else:
@@ -280,7 +280,7 @@ def rebuilt(suites_: Iterable[Suite], root: Path, tree: Path, target: Path) -> I
         yield suite
 
 
-def _python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
+def python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
     """Files of Python's tests, on the package with the extension module of `tree`."""
     ok, messages = cargo(tree, target, "build", "--release", "-p", BINDINGS, "--lib", **BUILD)
     if not ok:

@@ -3,6 +3,7 @@
 use ssd_core::config::{Input, load};
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::{Op, Request};
+use ssd_core::metrics::counters::Cause;
 use ssd_core::rng::Stream;
 use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::Nanos;
@@ -188,6 +189,24 @@ fn the_path_of_pages_is_reported_where_it_has_a_feature() {
         let report = device.report(None).report;
         assert_eq!(report.controller.is_some(), feature.is_some(), "{feature:?}");
     }
+}
+
+#[test]
+fn pages_in_flight_are_reported_by_cause() {
+    let sets = [("device.user_capacity", "\"12 MiB\""), ("wear.static_threshold", "1000")];
+    let mut device = PushDriver::new(config(&sets), ssd_core::ftl::plugs::Plugs::default());
+    device.precondition(&mut Unattended).expect("it can be filled");
+    let mut moving = 0;
+    for i in 0..400 {
+        device.submit(&[write(i * 1009 % 3000, None)]).expect("it is valid");
+        device.run_until_completion(None, &mut Unattended).expect("it runs");
+        let collected = device.ssd().pages_in_flight(Cause::Gc);
+        let report = device.report(None).report;
+        assert_eq!(report.gc.pages_in_flight, collected);
+        assert_eq!(report.wear.pages_in_flight, 0, "nothing is levelled");
+        moving += collected;
+    }
+    assert!(moving > 0, "nothing is collected");
 }
 
 #[test]
