@@ -143,7 +143,7 @@ def restore(originals: list[tuple[Path, str]]) -> None:
 def suite_in(tree: Path, target: Path, crate: str, name: str) -> Suite:
     """A suite of a crate, built from the sources in `tree`."""
     suites = (
-        python_suites(ROOT, tree, target)
+        python_suites(ROOT, tree, target, [name])
         if crate == BINDINGS
         else binaries(tree, target, crate, "--test", INTEGRATION)
     )

@@ -280,7 +280,9 @@ def rebuilt(suites_: Iterable[Suite], root: Path, tree: Path, target: Path) -> I
         yield suite
 
 
-def python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
+def python_suites(
+    root: Path, tree: Path, target: Path, patterns: Sequence[str] = PYTHON_TESTS
+) -> list[Suite]:
     """Files of Python's tests, on the package with the extension module of `tree`."""
     ok, messages = cargo(tree, target, "build", "--release", "-p", BINDINGS, "--lib", **BUILD)
     if not ok:
@@ -292,7 +294,7 @@ def python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
     shutil.copy(target / "release" / "lib_core.so", package / "ssdlab" / "_core.abi3.so")
     environment = {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
     pytest = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "-p", "no:cacheprovider"]
-    names = {path.name for name in PYTHON_TESTS for path in (root / "tests/py").glob(f"{name}.py")}
+    names = {path.name for name in patterns for path in (root / "tests/py").glob(f"{name}.py")}
     files = [f"tests/py/{name}" for name in sorted(names - LONG_TESTS)]
     return [Suite(file, [*pytest, file], root, environment, None) for file in files]
 
