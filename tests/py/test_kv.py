@@ -98,6 +98,18 @@ def test_iterators(db: kv.DB) -> None:
         db.iterator(prefix=b"a", start=b"b")
 
 
+def test_a_prefix_may_end_in_the_highest_byte(tmp_path: Path) -> None:
+    keys = [b"a", b"a\xff", b"a\xff\x01", b"b", b"\xfe", b"\xff", b"\xff\x01", b"\xff\xff\xff"]
+    with kv.open(tmp_path / "db", create_if_missing=True) as db:
+        for key in keys:
+            db.put(key, b"1")
+        for prefix in (b"a\xff", b"\xff", b"\xff\xff"):
+            found = [key for key in keys if key.startswith(prefix)]
+            assert list(db.iterator(prefix=prefix, include_value=False)) == found
+            part = db.prefixed_db(prefix)
+            assert [prefix + key for key in part.iterator(include_value=False)] == found
+
+
 def test_raw_iterators(db: kv.DB) -> None:
     for key in (b"a", b"b", b"c"):
         db.put(key, key * 2)

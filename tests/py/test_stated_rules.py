@@ -26,10 +26,10 @@ from ssdlab.display.progress import warn_before_run
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.kv import plyvel
 from ssdlab.kv import store as kv_store
-from ssdlab.results import comparison, folder, points, search, search_answer, sweep, text
+from ssdlab.results import comparison, folder, points, search, search_answer, sweep, text, warned
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.report import Report
-from ssdlab.running import compare_runs, design, device, job, kept, sources, sweep_runs
+from ssdlab.running import compare_runs, design, device, job, kept, scale, sources, sweep_runs
 from ssdlab.running.outcomes import FORM, Outcomes
 from ssdlab.running.runner import PlannedRun, RunEnd
 from ssdlab.store import collect, rows, verify
@@ -783,3 +783,34 @@ def test_a_run_is_exported_without_a_query(tmp_path: Path, monkeypatch: pytest.M
         "results", "export", str(tmp_path / "o"), "--run", "ab", "--query", "select 1"
     )
     assert (done.returncode, done.stderr) == (2, "error: --run: takes no --query\n")
+
+
+# ---------------------------------------------------------------- trials
+
+
+def test_room_for_new_writes_is_that_of_the_drive() -> None:
+    buffer = {"host.write_buffer_pages": 8000, "host.write_buffer_threshold": 0.5}
+    drive = resolve.load_config(preset="greedy-8ch", set=buffer)
+    trial = scale.timed_device(drive, drive["device.user_pages"] // 10)
+    assert trial is not None
+    # A tenth of the 4000 pages that wait for later writes, and all of the other 4000.
+    size, threshold = trial.keys["host.write_buffer_pages"], 400 / 4400
+    assert size == 4400
+    assert trial.keys["host.write_buffer_threshold"] == pytest.approx(threshold, abs=1e-4)
+
+
+@pytest.mark.parametrize(("soft", "reserve", "erased"), [(6, 2, 6), (3, 5, 5)])
+def test_blocks_are_kept_erased_for_the_trigger_or_the_reserve(
+    soft: int, reserve: int, erased: int
+) -> None:
+    trigger = {"policy": "free-blocks", "soft": soft}
+    keys = {"gc.trigger": trigger, "gc.reserve": reserve, "alloc.frontiers": "single"}
+    config = resolve.load_config(set={**keys, "alloc.pool": "plane"})
+    # The block that the host fills is open, too.
+    assert scale.Pool.of(config).unused == erased + 1
+
+
+def test_half_of_the_seeds_are_enough_to_invalidate_a_run() -> None:
+    assert warned.majority(["", "bad"]) == "bad"
+    assert warned.majority(["", "worse", "bad", ""]) == "worse"
+    assert warned.majority(["", "", "bad"]) == ""
