@@ -24,6 +24,7 @@ from ssdlab.display.form import columns
 from ssdlab.display.numbers import on_page
 from ssdlab.display.progress import warn_before_run
 from ssdlab.errors import ConfigError, OutputError
+from ssdlab.fleets import volumes
 from ssdlab.kv import plyvel
 from ssdlab.kv import store as kv_store
 from ssdlab.results import comparison, folder, points, search, search_answer, sweep, text, warned
@@ -814,3 +815,21 @@ def test_half_of_the_seeds_are_enough_to_invalidate_a_run() -> None:
     assert warned.majority(["", "bad"]) == "bad"
     assert warned.majority(["", "worse", "bad", ""]) == "worse"
     assert warned.majority(["", "", "bad"]) == ""
+
+
+# ---------------------------------------------------------------- fleets
+
+
+def test_volumes_that_were_split_are_not_read_by_the_keys_of_the_trace(tmp_path: Path) -> None:
+    lines = ["419,W,0,4096,1577808000000046", "7,W,512,512,1577808000000050"]
+    (tmp_path / "both.csv").write_text("\n".join([*lines, ""]))
+    (tmp_path / "one.csv").write_text(f"{lines[0]}\n")
+    keys = {"workload.format": "alibaba", "workload.until": "1 s"}
+
+    def sets_of(name: str) -> list[dict[str, object]]:
+        given = {"cache": tmp_path / "cache", "jobs": 1, "show": None}
+        found = volumes.volumes_of([tmp_path / name], keys, **given)
+        return [dict(volume.sets) for volume in found]
+
+    assert sets_of("both.csv") == [{}, {}]
+    assert sets_of("one.csv") == [keys]
