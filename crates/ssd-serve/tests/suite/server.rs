@@ -111,14 +111,13 @@ pub(crate) fn reply(socket: &mut UnixStream, length: usize) -> (u64, Vec<u8>) {
 #[test]
 fn a_client_without_a_handshake_is_disconnected_and_others_stay() {
     let (_, served) = with_server(|path| {
-        let mut silent = UnixStream::connect(path).expect("a server");
+        // Silent for as long, but after its handshake.
         let mut user = client(path);
+        let mut silent = UnixStream::connect(path).expect("a server");
         let mut greeting = Vec::new();
         // Returns when the server hangs up.
         silent.read_to_end(&mut greeting).expect("the end");
         assert_eq!(greeting.len(), 18);
-        // A client after its handshake may be silent for longer than the handshake may take.
-        idle(IDLE);
         user.write_all(&request(0, 7, 0, 4096)).expect("it listens");
         assert_eq!(reply(&mut user, 4096).0, 7);
     });
