@@ -82,6 +82,30 @@ def test_greedy_is_greedy(device: str, kind: type[Victim]) -> None:
     same({"gc.victim": "greedy"}, DEVICES[device], victim=kind())
 
 
+EMPTY = {"precondition.fill": 0, "precondition.overwrite": 0}
+
+
+class Nowhere(Placement):
+    """Fails."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def place(self, lpn: int, loads: Numbers) -> int:
+        self.calls += 1
+        raise ValueError(f"nowhere for page {lpn} on {len(loads)} planes")
+
+
+@pytest.mark.parametrize("mode", ["timed", "functional"])
+def test_no_policy_is_asked_after_the_first_fault(mode: str) -> None:
+    """The pages of a write are placed one after the other."""
+    nowhere = Nowhere()
+    keys = {"run.mode": mode, "workload.size": "64 KiB", **EMPTY}
+    with pytest.raises(ssdlab.RunError, match="nowhere"):
+        made(keys, placement=nowhere)
+    assert nowhere.calls == 1
+
+
 class Watching(GreedyByScore):
     """Sees blocks without an invalid page since their last erase."""
 
