@@ -263,14 +263,16 @@ def test_a_fork_is_refused(db: kv.DB, tmp_path: Path) -> None:
             lines.write(_refusal(lambda: db.put(b"b", b"2")))
             lines.write(_refusal(lambda: db.get(b"a")))
             lines.write(_refusal(lambda: next(walk)))
+            lines.write(f"{db!r}\n")
             db.close()
             lines.write(f"{db!r}\n")
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     why = f"the store was opened by process {os.getpid()} and is of no use in its fork"
-    *refusals, shown = said.read_text().splitlines()
+    *refusals, shown, shown_closed = said.read_text().splitlines()
     assert [why in line for line in refusals] == [True] * 3
-    assert shown.endswith("(closed)>")
+    assert shown.endswith("(closed)>"), "it is closed in a fork"
+    assert shown_closed == shown
     db.put(b"c", b"3", sync=True)
     db.close()
     with kv.open(tmp_path / "store", paranoid_checks=True) as again:

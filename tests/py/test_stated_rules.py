@@ -27,7 +27,7 @@ from ssdlab.errors import ConfigError, OutputError
 from ssdlab.fleets import volumes
 from ssdlab.kv import plyvel
 from ssdlab.kv import store as kv_store
-from ssdlab.results import comparison, folder, points, search, search_answer, sweep, text, warned
+from ssdlab.results import comparison, folder, points, search, search_answer, sweep, text
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.report import Report
 from ssdlab.running import compare_runs, design, device, job, kept, scale, sources, sweep_runs
@@ -809,12 +809,6 @@ def test_blocks_are_kept_erased_for_the_trigger_or_the_reserve(
     config = resolve.load_config(set={**keys, "alloc.pool": "plane"})
     # The block that the host fills is open, too.
     assert scale.Pool.of(config).unused == erased + 1
-
-
-def test_half_of_the_seeds_are_enough_to_invalidate_a_run() -> None:
-    assert warned.majority(["", "bad"]) == "bad"
-    assert warned.majority(["", "worse", "bad", ""]) == "worse"
-    assert warned.majority(["", "", "bad"]) == ""
 
 
 # ---------------------------------------------------------------- fleets
