@@ -193,7 +193,11 @@ fn the_path_of_pages_is_reported_where_it_has_a_feature() {
 
 #[test]
 fn pages_in_flight_are_reported_by_cause() {
-    let sets = [("device.user_capacity", "\"12 MiB\""), ("wear.static_threshold", "1000")];
+    let sets = [
+        ("device.user_capacity", "\"12 MiB\""),
+        ("precondition.fill", "1.0"),
+        ("precondition.overwrite", "1.0"),
+    ];
     let mut device = PushDriver::new(config(&sets), ssd_core::ftl::plugs::Plugs::default());
     device.precondition(&mut Unattended).expect("it can be filled");
     let mut moving = 0;

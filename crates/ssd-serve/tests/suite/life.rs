@@ -104,7 +104,7 @@ fn a_drive_wears_as_far_as_its_blocks_endure_it() {
 #[test]
 fn wear_counts_from_the_factory_on_and_what_was_always_bad_is_no_spare() {
     let worn = [
-        ("wear.endurance", "40"),
+        ("wear.endurance", "400"),
         ("wear.factory_bad_blocks", "0.04"),
         ("precondition.fill", "1"),
         ("precondition.overwrite", "3"),
@@ -116,6 +116,6 @@ fn wear_counts_from_the_factory_on_and_what_was_always_bad_is_no_spare() {
     let engine = made.expect("a drive");
     let ftl = &engine.ssd().core.ftl;
     let good = ftl.blocks.len() as u64 - ftl.bad_blocks().factory;
-    assert!(ftl.bad_blocks().factory > 0 && erases > good, "{good} blocks, {erases} erases");
-    assert_eq!((engine.worn().used, engine.worn().spare), (100 * erases / (40 * good), 100));
+    assert!(ftl.bad_blocks().factory > 0 && erases > 4 * good, "{good} blocks, {erases} erases");
+    assert_eq!((engine.worn().used, engine.worn().spare), (100 * erases / (400 * good), 100));
 }

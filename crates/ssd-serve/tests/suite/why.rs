@@ -69,7 +69,7 @@ fn a_request_waits_from_when_its_last_operation_is_queued() {
     // The rest of the page is read before the program is queued, so the read is nothing that it waits for.
     let part = asked(&folder.0, &config, 1).expect("it was served");
     let ops: Vec<_> = part.operations.iter().map(|one| (one.op, one.cause)).collect();
-    assert_eq!(ops, [("read", "host"), ("program", "host")]);
+    assert_eq!(ops, [("read", "rmw"), ("program", "host")]);
     assert!(part.operations[1].queued_ns >= part.operations[0].end_ns, "{part:?}");
     assert_eq!(part.before, []);
 }
