@@ -24,13 +24,12 @@ from ssdlab.display.form import columns
 from ssdlab.display.numbers import on_page
 from ssdlab.display.progress import warn_before_run
 from ssdlab.errors import ConfigError, OutputError
-from ssdlab.fleets import volumes
 from ssdlab.kv import plyvel
 from ssdlab.kv import store as kv_store
 from ssdlab.results import comparison, folder, points, search, search_answer, sweep, text
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.report import Report
-from ssdlab.running import compare_runs, design, device, job, kept, scale, sources, sweep_runs
+from ssdlab.running import compare_runs, design, device, job, kept, sources, sweep_runs
 from ssdlab.running.outcomes import FORM, Outcomes
 from ssdlab.running.runner import PlannedRun, RunEnd
 from ssdlab.store import collect, rows, verify
@@ -784,46 +783,3 @@ def test_a_run_is_exported_without_a_query(tmp_path: Path, monkeypatch: pytest.M
         "results", "export", str(tmp_path / "o"), "--run", "ab", "--query", "select 1"
     )
     assert (done.returncode, done.stderr) == (2, "error: --run: takes no --query\n")
-
-
-# ---------------------------------------------------------------- trials
-
-
-def test_room_for_new_writes_is_that_of_the_drive() -> None:
-    buffer = {"host.write_buffer_pages": 8000, "host.write_buffer_threshold": 0.5}
-    drive = resolve.load_config(preset="greedy-8ch", set=buffer)
-    trial = scale.timed_device(drive, drive["device.user_pages"] // 10)
-    assert trial is not None
-    # A tenth of the 4000 pages that wait for later writes, and all of the other 4000.
-    size, threshold = trial.keys["host.write_buffer_pages"], 400 / 4400
-    assert size == 4400
-    assert trial.keys["host.write_buffer_threshold"] == pytest.approx(threshold, abs=1e-4)
-
-
-@pytest.mark.parametrize(("soft", "reserve", "erased"), [(6, 2, 6), (3, 5, 5)])
-def test_blocks_are_kept_erased_for_the_trigger_or_the_reserve(
-    soft: int, reserve: int, erased: int
-) -> None:
-    trigger = {"policy": "free-blocks", "soft": soft}
-    keys = {"gc.trigger": trigger, "gc.reserve": reserve, "alloc.frontiers": "single"}
-    config = resolve.load_config(set={**keys, "alloc.pool": "plane"})
-    # The block that the host fills is open, too.
-    assert scale.Pool.of(config).unused == erased + 1
-
-
-# ---------------------------------------------------------------- fleets
-
-
-def test_volumes_that_were_split_are_not_read_by_the_keys_of_the_trace(tmp_path: Path) -> None:
-    lines = ["419,W,0,4096,1577808000000046", "7,W,512,512,1577808000000050"]
-    (tmp_path / "both.csv").write_text("\n".join([*lines, ""]))
-    (tmp_path / "one.csv").write_text(f"{lines[0]}\n")
-    keys = {"workload.format": "alibaba", "workload.until": "1 s"}
-
-    def sets_of(name: str) -> list[dict[str, object]]:
-        given = {"cache": tmp_path / "cache", "jobs": 1, "show": None}
-        found = volumes.volumes_of([tmp_path / name], keys, **given)
-        return [dict(volume.sets) for volume in found]
-
-    assert sets_of("both.csv") == [{}, {}]
-    assert sets_of("one.csv") == [keys]
