@@ -6,8 +6,8 @@
 Each `tools/seeded_bugs/*.patch` changes a crate or the Python package. Those of the crates are
 compiled into one build (`mutation/schemata.py`), in which a variable of the environment selects
 one; what cannot be is built for itself. The suite that the first line of a patch names,
-`Caught by: SUITE`, is a file of the crate's integration tests or a test file of the package. It
-passes without any bug, and one of its tests fails on this one.
+`Caught by: SUITE`, is a file of the crate's integration tests or a test file of the package, which
+also tests the bindings. It passes without any bug, and one of its tests fails on this one.
 
 `--tenth` takes a tenth of the bugs, the same whatever others are added: K from 0 to 9, or that of
 the day. Prints a line for each bug: the test that caught it. Exit code 1 if a bug survives or a
@@ -37,6 +37,7 @@ from mutation.patches import as_mutants
 from mutation.suites import (
     ALONE,
     ALONE_TARGET,
+    BINDINGS,
     INTEGRATION,
     TARGET,
     TREE,
@@ -48,6 +49,7 @@ from mutation.suites import (
     judge,
     measure,
     prepare,
+    python_suites,
     run,
     sync,
 )
@@ -100,7 +102,9 @@ def suite_of(patch: Path) -> str:
     suite_match = re.match(r"Caught by: (\w+)\n", patch.read_text(encoding="utf-8"))
     area = crate_of(patch)
     folder, ending = (
-        ("tests/py", "py") if area in OF_PYTHON else (f"crates/{area}/tests/suite", "rs")
+        ("tests/py", "py")
+        if area in OF_PYTHON or area == BINDINGS
+        else (f"crates/{area}/tests/suite", "rs")
     )
     return (
         suite_match[1]
@@ -136,6 +140,16 @@ def restore(originals: list[tuple[Path, str]]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def suite_in(tree: Path, target: Path, crate: str, name: str) -> Suite:
+    """A suite of a crate, built from the sources in `tree`."""
+    suites = (
+        python_suites(ROOT, tree, target, [name])
+        if crate == BINDINGS
+        else binaries(tree, target, crate, "--test", INTEGRATION)
+    )
+    return next(suite for suite in suites if Path(suite.name).stem == name)
+
+
 def alone(patch: Path, suite: str) -> str:
     """The first test of a suite that fails on sources with the patch, in a build of its own."""
     with tempfile.TemporaryDirectory() as folder:
@@ -146,9 +160,13 @@ def alone(patch: Path, suite: str) -> str:
     if not compiles:
         reason = errors_of(messages).partition("\n")[0]
         raise Unfit(f"DOES NOT COMPILE: {reason}")
-    suites = binaries(ALONE, ALONE_TARGET, crate_of(patch), "--test", INTEGRATION)
-    suite_of_patch = next(candidate for candidate in suites if candidate.name == suite)
-    return run(suite_of_patch, "", LIMITS.cpu_s or 0)[0].removeprefix(f"{suite}::")
+    suite_of_patch = suite_in(ALONE, ALONE_TARGET, crate_of(patch), suite)
+    return test_of(suite_of_patch, run(suite_of_patch, "", LIMITS.cpu_s or 0)[0])
+
+
+def test_of(suite: Suite, failure: str) -> str:
+    """The name of a test within its suite."""
+    return failure.removeprefix(f"{suite.name}::")
 
 
 class CombinedBuild:
@@ -170,8 +188,7 @@ class CombinedBuild:
     def suite(self, crate: str, name: str) -> Suite:
         """A suite, which passes without any bug."""
         if (crate, name) not in self.suites:
-            suites = binaries(TREE, TARGET, crate, "--test", INTEGRATION)
-            suite = next(candidate for candidate in suites if candidate.name == name)
+            suite = suite_in(TREE, TARGET, crate, name)
             failure = measure(suite, LIMITS.cpu_s or 0)
             if failure:
                 raise FailsAlone(f"{name} fails: {failure}")
@@ -183,7 +200,8 @@ class CombinedBuild:
         suite, number = self.suite(crate_of(patch), name), self.numbers[patch]
         if number in self.left_out:
             return alone(patch, name)
-        return judge([suite], number, math.inf)[1].partition(": ")[2]
+        failure = judge([suite], number, math.inf)[1]
+        return test_of(suite, failure.removeprefix(f"{suite.name}: "))
 
 
 def python_failure(suite: str, tree: Path) -> str:

@@ -756,3 +756,18 @@ def test_a_runner_makes_the_runs(drive: Path) -> None:
     here = run_fleet(asked, Threads(2), quiet)
     apart = run_fleet(asked, Threads(2, apart=True), quiet)
     assert here.rows == apart.rows
+
+
+def test_volumes_that_were_split_are_not_read_by_the_keys_of_the_trace(tmp_path: Path) -> None:
+    lines = ["419,W,0,4096,1577808000000046", "7,W,512,512,1577808000000050"]
+    (tmp_path / "both.csv").write_text("\n".join([*lines, ""]))
+    (tmp_path / "one.csv").write_text(f"{lines[0]}\n")
+    keys = {"workload.format": "alibaba", "workload.until": "1 s"}
+
+    def sets_of(name: str) -> list[dict[str, object]]:
+        given = {"cache": tmp_path / "cache", "jobs": 1, "show": None}
+        found = volumes.volumes_of([tmp_path / name], keys, **given)
+        return [dict(volume.sets) for volume in found]
+
+    assert sets_of("both.csv") == [{}, {}]
+    assert sets_of("one.csv") == [keys]

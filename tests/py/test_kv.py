@@ -98,6 +98,18 @@ def test_iterators(db: kv.DB) -> None:
         db.iterator(prefix=b"a", start=b"b")
 
 
+def test_a_prefix_may_end_in_the_highest_byte(tmp_path: Path) -> None:
+    keys = [b"a", b"a\xff", b"a\xff\x01", b"b", b"\xfe", b"\xff", b"\xff\x01", b"\xff\xff\xff"]
+    with kv.open(tmp_path / "db", create_if_missing=True) as db:
+        for key in keys:
+            db.put(key, b"1")
+        for prefix in (b"a\xff", b"\xff", b"\xff\xff"):
+            found = [key for key in keys if key.startswith(prefix)]
+            assert list(db.iterator(prefix=prefix, include_value=False)) == found
+            part = db.prefixed_db(prefix)
+            assert [prefix + key for key in part.iterator(include_value=False)] == found
+
+
 def test_raw_iterators(db: kv.DB) -> None:
     for key in (b"a", b"b", b"c"):
         db.put(key, key * 2)
@@ -251,14 +263,16 @@ def test_a_fork_is_refused(db: kv.DB, tmp_path: Path) -> None:
             lines.write(_refusal(lambda: db.put(b"b", b"2")))
             lines.write(_refusal(lambda: db.get(b"a")))
             lines.write(_refusal(lambda: next(walk)))
+            lines.write(f"{db!r}\n")
             db.close()
             lines.write(f"{db!r}\n")
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     why = f"the store was opened by process {os.getpid()} and is of no use in its fork"
-    *refusals, shown = said.read_text().splitlines()
+    *refusals, shown, shown_closed = said.read_text().splitlines()
     assert [why in line for line in refusals] == [True] * 3
-    assert shown.endswith("(closed)>")
+    assert shown.endswith("(closed)>"), "it is closed in a fork"
+    assert shown_closed == shown
     db.put(b"c", b"3", sync=True)
     db.close()
     with kv.open(tmp_path / "store", paranoid_checks=True) as again:

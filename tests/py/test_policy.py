@@ -16,7 +16,7 @@ import pytest
 
 import policies
 import ssdlab
-from policies import FreeBlocks, GreedyByScore, GreedyBySelect
+from policies import FreeBlocks, GreedyByScore, GreedyBySelect, Numbers
 from running import HANG_S, ROOT, SMALL
 from ssdlab.policy import ClassView, Placement, Trigger, TriggerView, Victim, VictimView
 
@@ -80,6 +80,51 @@ def same(core: Mapping[str, object], extra: Mapping[str, object], **plugs: objec
 @pytest.mark.parametrize("kind", [GreedyBySelect, GreedyByScore])
 def test_greedy_is_greedy(device: str, kind: type[Victim]) -> None:
     same({"gc.victim": "greedy"}, DEVICES[device], victim=kind())
+
+
+EMPTY = {"precondition.fill": 0, "precondition.overwrite": 0}
+
+
+class Nowhere(Placement):
+    """Fails."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def place(self, lpn: int, loads: Numbers) -> int:
+        self.calls += 1
+        raise ValueError(f"nowhere for page {lpn} on {len(loads)} planes")
+
+
+@pytest.mark.parametrize("mode", ["timed", "functional"])
+def test_no_policy_is_asked_after_the_first_fault(mode: str) -> None:
+    """The pages of a write are placed one after the other."""
+    nowhere = Nowhere()
+    keys = {"run.mode": mode, "workload.size": "64 KiB", **EMPTY}
+    with pytest.raises(ssdlab.RunError, match="nowhere"):
+        made(keys, placement=nowhere)
+    assert nowhere.calls == 1
+
+
+class Watching(GreedyByScore):
+    """Sees blocks without an invalid page since their last erase."""
+
+    def __init__(self) -> None:
+        self.whole = 0
+
+    def score(self, view: VictimView) -> Numbers:
+        is_whole = view.invalid == 0
+        self.whole += int(is_whole.sum())
+        for times in (view.first_invalid_ns, view.newest_invalid_ns):
+            assert np.array_equal(times == -1, is_whole)
+        return super().score(view)
+
+
+def test_an_erase_forgets_when_pages_became_invalid() -> None:
+    watching = Watching()
+    report = made({"workload.kind": "zipf"}, victim=watching)
+    assert report.flash.erases > 2 * 64
+    assert watching.whole > 100
 
 
 @pytest.mark.parametrize("device", DEVICES)

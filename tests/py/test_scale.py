@@ -295,3 +295,14 @@ def test_the_pool_at_full_size_is_that_of_the_drive() -> None:
         one, all_ = scale.Pool.of(pool), scale.Pool.of(drive)
         assert (one.pools, one.blocks, one.pages) == (1, all_.blocks, all_.pages)
         assert one.over_provisioning == pytest.approx(all_.over_provisioning, rel=1e-4)
+
+
+def test_room_for_new_writes_is_that_of_the_drive() -> None:
+    buffer = {"host.write_buffer_pages": 8000, "host.write_buffer_threshold": 0.5}
+    drive = ssdlab.load_config(preset="greedy-8ch", set=buffer)
+    trial = scale.timed_device(drive, drive["device.user_pages"] // 10)
+    assert trial is not None
+    # A tenth of the 4000 pages that wait for later writes, and all of the other 4000.
+    size, threshold = trial.keys["host.write_buffer_pages"], 400 / 4400
+    assert size == 4400
+    assert trial.keys["host.write_buffer_threshold"] == pytest.approx(threshold, abs=1e-4)

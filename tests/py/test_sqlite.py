@@ -140,6 +140,15 @@ def test_the_same_program_has_the_same_digest(mode: str) -> None:
     assert len({str(row)[-10:] for row in seen[0][2]}) > 10, "SQL has the simulated clock"
 
 
+def test_sql_sees_the_time_of_the_drive() -> None:
+    on = drive()
+    connection = opened(on)
+    on.files.idle(90_061_250_000_000 - on.device.now_ns)
+    # One day, one hour, one minute, one second and a quarter after the year 2000 began.
+    now = rows(connection, "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')")
+    assert now == [("2000-01-02 01:01:01.250",)]
+
+
 def test_only_requests_take_time() -> None:
     """Without a write buffer a synced write takes a program, and what is cached takes nothing."""
     device = ssdlab.Device(set=KEYS)

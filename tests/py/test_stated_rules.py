@@ -565,6 +565,13 @@ def test_two_stores_that_differ_are_told() -> None:
     assert told not in reuse.table([row_of(1), row_of(1, "base")])
 
 
+def test_bytes_are_told_for_a_byte_of_keys_and_values() -> None:
+    # Three times 100 writes of 16 + 84 bytes; 95 of the 100 keys are there at the end.
+    row = reuse.Row("stock", 84, 100, 3.0, 1.0, 60_000, 45_000, 15_000, 3_000, 19_004, (), 1, None)
+    cells = reuse.table([row]).splitlines()[2].split()
+    assert cells == ["84", "stock", "2.00", "1.50", "0.50", "0.10", "2.00", "10000.0"]
+
+
 def opened_with(monkeypatch: pytest.MonkeyPatch, **options: Any) -> dict[str, object]:  # noqa: ANN401
     """The settings with which `ssdlab.kv.open` opens a store."""
     given: list[dict[str, object]] = []

@@ -55,6 +55,15 @@ def test_there_and_back(folder: Path) -> None:
         assert (info.requests, info.first_ns, info.flushes) == (4, 150, 1)
 
 
+def test_times_that_are_rounded_and_fields_that_are_left_out_are_counted(folder: Path) -> None:
+    """Two times between microseconds, and one flag."""
+    lines = TRACE.replace("0.750000000", "0.750000001")
+    (folder / "t.trace").write_text(lines)
+    trace = ssdlab.Trace(folder / "t.trace")
+    written = trace.convert(folder / "t.log", to="fio-v3", allow=ALL)
+    assert (written.times_rounded, written.fields_forgotten) == (2, 1)
+
+
 def test_standard_output_is_no_file(folder: Path) -> None:
     done = ssdlab_command("trace", "convert", "t.trace", "-", "--to", "block-event", cwd=folder)
     refused(done, 2, "not written to standard output; name a file")

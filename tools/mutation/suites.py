@@ -221,7 +221,7 @@ def prepare(
 def suites(root: Path, tree: Path, target: Path, crate: str) -> list[Suite]:
     """The suites of a crate, and of the crates whose tests run it as well."""
     if crate == BINDINGS:
-        return _python_suites(root, tree, target)
+        return python_suites(root, tree, target)
     crates = [crate, *ALSO_TESTED_BY.get(crate, [])]
     return [
         suite
@@ -267,7 +267,7 @@ def rebuilt(suites_: Iterable[Suite], root: Path, tree: Path, target: Path) -> I
         if original.is_python:
             of_python = of_python or {
                 python_suite.name: python_suite
-                for python_suite in _python_suites(root, tree, target)
+                for python_suite in python_suites(root, tree, target)
             }
             suite = of_python[original.name]
         else:
@@ -280,7 +280,9 @@ def rebuilt(suites_: Iterable[Suite], root: Path, tree: Path, target: Path) -> I
         yield suite
 
 
-def _python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
+def python_suites(
+    root: Path, tree: Path, target: Path, patterns: Sequence[str] = PYTHON_TESTS
+) -> list[Suite]:
     """Files of Python's tests, on the package with the extension module of `tree`."""
     ok, messages = cargo(tree, target, "build", "--release", "-p", BINDINGS, "--lib", **BUILD)
     if not ok:
@@ -292,7 +294,7 @@ def _python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
     shutil.copy(target / "release" / "lib_core.so", package / "ssdlab" / "_core.abi3.so")
     environment = {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
     pytest = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "-p", "no:cacheprovider"]
-    names = {path.name for name in PYTHON_TESTS for path in (root / "tests/py").glob(f"{name}.py")}
+    names = {path.name for name in patterns for path in (root / "tests/py").glob(f"{name}.py")}
     files = [f"tests/py/{name}" for name in sorted(names - LONG_TESTS)]
     return [Suite(file, [*pytest, file], root, environment, None) for file in files]
 

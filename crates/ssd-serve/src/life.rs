@@ -73,21 +73,18 @@ pub struct WearState {
     pub spare: u64,
 }
 
-/// The wear of `ssd`; without `wear.endurance` it has none.
+/// The wear of `ssd`; without `wear.endurance` it has none. Blocks that are bad from the factory count for nothing.
 pub(crate) fn worn(config: &Config, ssd: &Ssd) -> WearState {
-    let blocks = &ssd.core.ftl.blocks;
+    let ftl = &ssd.core.ftl;
     let endurance = u64::from(config.wear.endurance);
     if endurance == 0 {
         return WearState { used: 0, spare: 100 };
     }
-    let erases = ssd.erases();
+    let erases = ftl.life_erases();
     let total: u64 = erases.iter().map(|&count| u64::from(count)).sum();
     let used = 100 * total / (erases.len() as u64 * endurance);
-    let bad = (0..blocks.pools())
-        .flat_map(|pool| blocks.of_pool(ssd_core::units::PoolId(pool)))
-        .filter(|&block| blocks.is_bad(block))
-        .count() as u64;
-    let pages = u64::from(ssd.core.ftl.geo.user_pages);
-    let spare = blocks.len() as u64 - pages.div_ceil(u64::from(blocks.pages_per_block));
-    WearState { used, spare: 100 * spare.saturating_sub(bad) / spare.max(1) }
+    let (pages, bad) = (u64::from(ftl.geo.user_pages), ftl.bad_blocks());
+    let needed = pages.div_ceil(u64::from(ftl.blocks.pages_per_block));
+    let spare = (ftl.blocks.len() as u64 - bad.factory).saturating_sub(needed);
+    WearState { used, spare: 100 * spare.saturating_sub(bad.worn_out) / spare.max(1) }
 }

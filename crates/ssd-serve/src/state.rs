@@ -456,7 +456,8 @@ fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Whether the folder has no files but those of a new drive whose server was killed before its first generation.
+/// Whether the folder has no files but hidden ones and those of a new drive whose server was killed before its first
+/// generation.
 fn is_ours(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();

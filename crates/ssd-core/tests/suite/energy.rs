@@ -2,11 +2,13 @@
 
 use crate::cases::cases;
 use crate::rig::any_config::{RandomConfig, Spare, any_config};
-use crate::rig::{alone, closed, device, free_blocks, load, operations_of, whole, with_pages};
+use crate::rig::{
+    alone, closed, device, free_blocks, load, named, operations_of, whole, with_pages,
+};
 use proptest::prelude::*;
 use ssd_core::config::{
-    self, Config, Frontiers, GcPath, Input, Kernel, PoolScope, PowerCut, SlcMode, TimingModel,
-    to_toml,
+    self, BusyUnit, Config, Frontiers, GcPath, Input, Kernel, PoolScope, PowerCut, SlcMode,
+    TimingModel, to_toml,
 };
 use ssd_core::ftl::Ftl;
 use ssd_core::host::request::{Op, Request};
@@ -27,7 +29,11 @@ fn work(read_time: u64, program_time: u64, erase_time: u64, bus_time: u64) -> Wo
 
 /// A die whose energy is measured.
 fn measured() -> Config {
-    let mut c = device([1, 1, 1], 16, 12, 96);
+    with_planes(1)
+}
+
+fn with_planes(planes: u32) -> Config {
+    let mut c = device([1, 1, planes], 16, 12, 96);
     let t = &mut c.timing;
     t.model = TimingModel::Pipelined;
     (t.read_ns, t.program_ns, t.erase_ns) = (R, P, E);
@@ -66,6 +72,25 @@ fn parts_of_a_page_and_retries_take_what_they_take() {
     // The rest of a page that is written in part crosses with all of it.
     alone(&mut ssd, Request::new(Op::Write, 13, 1));
     assert_eq!(ssd.measured().work, work(4 * R, P, 0, 3413 + 2 * X));
+}
+
+/// They take the time of the slowest, and each the power of a program for its own time.
+#[test]
+fn pages_programmed_together_take_the_energy_of_each() {
+    let mut c = with_planes(2);
+    (c.device.bits, c.device.word_line) = (3, 3);
+    c.timing.program_types_ns = vec![P, P + 100_000, P + 200_000];
+    c.timing.program_ns = P + 100_000;
+    (c.timing.multi_plane, c.timing.busy_unit, c.alloc.pool) =
+        (true, BusyUnit::Chip, PoolScope::Chip);
+    c.alloc.placement = named(ssd_core::ftl::place::ALL, "round-robin");
+    let mut ssd = with_pages(&c, 0);
+    alone(&mut ssd, whole(Op::Write, 0, 1));
+    assert_eq!(ssd.measured().work, work(0, P, 0, X));
+    // The planes are one page apart.
+    let took = alone(&mut ssd, whole(Op::Write, 1, 2));
+    assert!(took < 2 * P, "one program for two planes");
+    assert_eq!(ssd.measured().work, work(0, 3 * P + 100_000, 0, 3 * X));
 }
 
 #[test]

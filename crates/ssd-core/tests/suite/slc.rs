@@ -243,6 +243,25 @@ fn an_idle_pool_folds_all_of_its_full_blocks_and_no_pool_before() {
     ssd.audit().unwrap();
 }
 
+#[test]
+fn a_read_while_a_block_is_folded_puts_off_the_next_one() {
+    let mut c = timed(plane(3, 30, 12, 24));
+    (c.slc.fold, c.slc.idle_ns) = (Fold::Idle, 100_000_000);
+    let mut ssd = with_pages(&c, 0);
+    for lpn in 0..14 {
+        alone(&mut ssd, whole(Op::Write, lpn, 1));
+    }
+    ssd.run_until(Nanos(ssd.now().0 + c.slc.idle_ns), &mut Vec::new()).unwrap();
+    assert_eq!(ssd.measured().slc.folds, 1);
+    alone(&mut ssd, whole(Op::Read, 13, 1));
+    let idle_since = ssd.now().0;
+    ssd.run_until(Nanos(idle_since + c.slc.idle_ns - 1), &mut Vec::new()).unwrap();
+    let m = ssd.measured();
+    assert_eq!((m.slc.folds, m.flash.erases[Cause::Fold.at()]), (1, 1));
+    ssd.run_until(Nanos(idle_since + c.slc.idle_ns), &mut Vec::new()).unwrap();
+    assert_eq!(ssd.measured().slc.folds, 2);
+}
+
 /// Three blocks that are folded: twelve SLC pages become four word lines. Each page is programmed by itself, so a word
 /// line takes the sum of its types; a program of the whole line in one pass is not modelled.
 #[test]

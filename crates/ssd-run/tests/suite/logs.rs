@@ -8,6 +8,7 @@ use ssd_core::sim::logs::power::{PowerEvent, PowerRecord};
 use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::Nanos;
 use ssd_run::RunLog;
+use ssd_run::excerpt::operations;
 use ssd_run::logs::Logs;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,5 +111,10 @@ fn operations_stand_in_the_order_of_their_starts() {
         "erase,gc,0,1,1,5,,,,,70,80,2080,,,80,2080,cut",
     ];
     assert_eq!(lines(&folder, "ops.csv.zst"), expected);
+    // An excerpt begins with what starts at its time.
+    let excerpt = |from| operations(&folder.join("ops.csv.zst"), from, 2).expect("a log");
+    for (from, found) in [(30, &expected[1..3]), (31, &expected[2..4]), (80, &expected[3..])] {
+        assert_eq!(excerpt(from).lines().skip(1).collect::<Vec<_>>(), found, "from {from} ns");
+    }
     fs::remove_dir_all(folder).expect("the folder goes");
 }

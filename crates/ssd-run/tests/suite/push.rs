@@ -3,6 +3,7 @@
 use ssd_core::config::{Input, load};
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::{Op, Request};
+use ssd_core::metrics::counters::Cause;
 use ssd_core::rng::Stream;
 use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::Nanos;
@@ -188,6 +189,32 @@ fn the_path_of_pages_is_reported_where_it_has_a_feature() {
         let report = device.report(None).report;
         assert_eq!(report.controller.is_some(), feature.is_some(), "{feature:?}");
     }
+}
+
+#[test]
+fn pages_in_flight_are_reported_by_cause() {
+    let sets = [
+        ("device.over_provisioning", "0.1"),
+        ("precondition.fill", "1.0"),
+        ("precondition.overwrite", "1.0"),
+    ];
+    let mut device = PushDriver::new(config(&sets), ssd_core::ftl::plugs::Plugs::default());
+    device.precondition(&mut Unattended).expect("it can be filled");
+    let writes: Vec<_> = (0..600).map(|i| write(i * 1009 % 3700, None)).collect();
+    device.submit(&writes).expect("they are valid");
+    let mut moving = 0;
+    while device.ssd().outstanding() > 0 {
+        let to = Nanos(device.ssd().now().0 + 1_000_000);
+        device.run_until(to, &mut Unattended).expect("it runs");
+        let collected = device.ssd().pages_in_flight(Cause::Gc);
+        if collected > 0 {
+            let report = device.report(None).report;
+            // Nothing is levelled.
+            assert_eq!((report.gc.pages_in_flight, report.wear.pages_in_flight), (collected, 0));
+            moving += 1;
+        }
+    }
+    assert!(moving > 0, "nothing is collected");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Runs composed from a configuration: what the caller supplies is used, and its refusals end the run.
 
-use ssd_core::config::{Input, Metrics, load};
+use ssd_core::config::{Host, Input, Metrics, load};
 use ssd_core::ftl::reclaim::UnitRecord;
+use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::metrics::counters::Cause;
 use ssd_core::sim::logs::operations::{OpRecord, StateRow};
 use ssd_core::sim::logs::power::PowerRecord;
 use ssd_core::sim::logs::requests::RequestRecord;
+use ssd_core::units::Nanos;
 use ssd_run::logs::Logs;
 use ssd_run::{Caller, ClockReading, Ending, RunError, RunLog, Setup, Stage, Unattended, run};
 use ssd_trace::config::RunConfig;
@@ -215,6 +217,83 @@ fn what_is_foreseen_are_the_pages_of_the_host() {
 }
 
 #[test]
+fn preconditioning_is_foreseen_too() {
+    let amplification = |separation| {
+        let sets = [
+            ("run.mode", "functional"),
+            ("device.user_capacity", "\"12 MiB\""),
+            ("precondition.fill", "1.0"),
+            ("precondition.overwrite", "1.0"),
+            ("workload.kind", "uniform"),
+            ("workload.read", "0.0"),
+            ("workload.size", "\"4 KiB\""),
+            ("metrics.op_log", "false"),
+            ("metrics.request_log", "false"),
+            ("alloc.separation", separation),
+        ];
+        let done = run(config(&sets), Setup::default(), &mut Unattended).expect("it started");
+        done.finished.report.waf.total.expect("the host writes")
+    };
+    let (future, none) = (amplification("future"), amplification("none"));
+    assert!(future < 0.85 * none, "{future} with the future, {none} without classes");
+}
+
+#[test]
+fn runs_share_a_start_if_their_devices_are_preconditioned_alike() {
+    let key = |sets: &[(&str, &str)]| ssd_run::start_key(&config(sets)).expect("a device to share");
+    let own = key(&[]);
+    for later in [
+        ("workload.requests", "7"),
+        ("host.queue_depth", "7"),
+        ("timing.read", "\"70 us\""),
+        ("run.name", "\"other\""),
+    ] {
+        assert_eq!(key(&[later]), own, "{later:?}");
+    }
+    for earlier in [
+        ("run.seed", "7"),
+        ("timing.busy_unit", "plane"),
+        ("precondition.fill", "0.6"),
+        ("gc.victim", "fifo"),
+    ] {
+        assert_ne!(key(&[earlier]), own, "{earlier:?}");
+    }
+}
+
+/// The numbers of streams count, not how many streams there are.
+#[test]
+fn handles_are_those_up_to_the_last_stream() {
+    let folder = folder("handles");
+    let file = folder.join("t.ssdtrace");
+    let options = ssd_trace::write::Options::default();
+    let writer = ssd_trace::write::Columnar::create(&file, options).expect("a file");
+    let mut writer: Box<dyn ssd_trace::write::TraceWriter> = Box::new(writer);
+    for (at, stream) in [(0, 0), (1, 2), (2, 2)] {
+        let request = Request { stream, ..Request::new(Op::Write, 8 * at, 8) };
+        writer.write(&TimedRequest { at: Nanos(at), request }).expect("room");
+    }
+    writer.finish().expect("room");
+    let trace = format!("{:?}", file.display().to_string());
+    let opened = |handles: u32| {
+        let separation = format!("{{ policy = \"fdp\", handles = {handles} }}");
+        let sets = [
+            ("workload.kind", "\"trace\""),
+            ("workload.trace", trace.as_str()),
+            ("alloc.separation", separation.as_str()),
+        ];
+        let opened = ssd_run::open_workload(&mut config(&sets), &mut Unattended);
+        opened.map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(opened(3), Ok(()));
+    for (handles, why) in [(2, "another stream has no handle"), (4, "no write names handle 3")] {
+        let error = opened(handles).expect_err("other handles");
+        let told = error.contains(why) && error.contains("streams 0, 2");
+        assert!(told && error.ends_with("set handles = 3"), "{error}");
+    }
+    fs::remove_dir_all(folder).expect("the folder goes");
+}
+
+#[test]
 fn a_workload_that_cannot_be_opened_is_no_run() {
     let sets = [("workload.kind", "\"trace\""), ("workload.trace", "\"no-such-file\"")];
     let error = run(config(&sets), Setup::default(), &mut Unattended).err().expect("no trace");
@@ -235,9 +314,12 @@ fn a_job_file_sets_the_host() {
     let path = format!("{:?}", job.display().to_string());
     let mut config = config(&[("workload.kind", "\"fio\""), ("workload.job", &path)]);
     config.host.queue_depth = 1;
+    // What a preset says for other workloads.
+    (config.host.think_time_ns, config.host.think_every) = (5_000, 3);
+    config.host.stop_after_ns = 1_000_000;
     let opened = ssd_run::open_workload(&mut config, &mut Unattended).expect("a job");
     assert_eq!(opened.hosting.expect("a job").ignored, [] as [&str; 0]);
-    assert_eq!(config.host.queue_depth, 7);
+    assert_eq!(config.host, Host { queue_depth: 7, ..Host::default() });
     fs::remove_dir_all(folder).expect("the folder goes");
 }
 

@@ -487,8 +487,30 @@ fn a_drive_without_a_block_left_has_no_room_for_writes() {
     let Some(Refusal::Stuck(why)) = refusal else { panic!("{refusal:?}") };
     assert!(why.contains("worn out"), "{why}");
     assert!(matches!(engine.failure(), Some(Refusal::Stuck(_))));
+    let (ftl, worn) = (&engine.ssd().core.ftl, engine.worn());
+    let spare = ftl.blocks.len() as u64 - engine.bytes().div_ceil(16 * 4096);
+    let left = spare.saturating_sub(ftl.bad_blocks().worn_out);
+    assert_eq!(worn.spare, 100 * left / spare);
+    assert!(worn.spare < 50, "{worn:?}");
     let read = engine.read(0, 0, 4096);
     assert!(matches!(read, Err(Refusal::Stuck(_))), "{read:?}");
+}
+
+#[test]
+fn zeros_that_are_forced_survive_a_kill_to_the_last_byte() {
+    let (folder, config) = (Temporary::new(), with_state(&[("host.write_buffer_pages", "8")]));
+    let (state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
+    let written = engine.write(1, 0, &[7; 3 * 4096], true).expect("room");
+    finish(&mut engine, written);
+    // A part of a page on either side of a whole one, which is trimmed.
+    let zeroed = engine.write_zeroes(1, (100, 8192), true, true).expect("room");
+    assert_eq!(zeroed.count, 3);
+    finish(&mut engine, zeroed);
+    drop((state, engine));
+    let (_state, engine, _, _) = open(&folder.0, &config).expect("it mounts");
+    let mut expected = vec![7; 3 * 4096];
+    expected[100..8292].fill(0);
+    assert!(everything(&engine)[..3 * 4096] == expected, "zeros are lost");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod pace;
 mod resident;
 mod rig;
 mod server;
+mod session;
 mod state;
 mod storm;
 mod view;

@@ -1,6 +1,7 @@
 //! The server with clients on real sockets.
 
 use crate::rig::{Temporary, config, export, fold, open, with_state};
+use ssd_core::host::device::Device as _;
 use ssd_run::Unattended;
 use ssd_serve::engine::{Engine, Refusal};
 use ssd_serve::listener::Listener;
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Stops the server when it is dropped, so that a failing test ends.
-struct StopOnDrop<'a>(&'a AtomicBool);
+pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
@@ -78,7 +79,7 @@ fn with_idle_server(act: impl FnOnce(&Path, &AtomicBool) + Send) -> (Engine, Ser
 }
 
 /// A client after the handshake, with simple replies.
-fn client(path: &Path) -> UnixStream {
+pub(crate) fn client(path: &Path) -> UnixStream {
     let mut socket = UnixStream::connect(path).expect("a server");
     let mut greeting = [0; 18];
     socket.read_exact(&mut greeting).expect("a greeting");
@@ -88,7 +89,7 @@ fn client(path: &Path) -> UnixStream {
     socket
 }
 
-fn request(command: u16, cookie: u64, offset: u64, length: u32) -> Vec<u8> {
+pub(crate) fn request(command: u16, cookie: u64, offset: u64, length: u32) -> Vec<u8> {
     let mut bytes = vec![0x25, 0x60, 0x95, 0x13, 0, 0];
     bytes.extend(command.to_be_bytes());
     bytes.extend(cookie.to_be_bytes());
@@ -98,7 +99,7 @@ fn request(command: u16, cookie: u64, offset: u64, length: u32) -> Vec<u8> {
 }
 
 /// The cookie of the next reply, which must not be an error, and its data.
-fn reply(socket: &mut UnixStream, length: usize) -> (u64, Vec<u8>) {
+pub(crate) fn reply(socket: &mut UnixStream, length: usize) -> (u64, Vec<u8>) {
     let mut head = [0; 16];
     socket.read_exact(&mut head).expect("a reply");
     assert_eq!(head[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
@@ -110,8 +111,9 @@ fn reply(socket: &mut UnixStream, length: usize) -> (u64, Vec<u8>) {
 #[test]
 fn a_client_without_a_handshake_is_disconnected_and_others_stay() {
     let (_, served) = with_server(|path| {
-        let mut silent = UnixStream::connect(path).expect("a server");
+        // Silent for as long, but after its handshake.
         let mut user = client(path);
+        let mut silent = UnixStream::connect(path).expect("a server");
         let mut greeting = Vec::new();
         // Returns when the server hangs up.
         silent.read_to_end(&mut greeting).expect("the end");
@@ -266,6 +268,26 @@ fn a_log_for_which_the_disk_has_no_room_is_folded() {
         server.run(&mut attendant).expect("the system works");
     });
     assert_eq!(attendant.folds, 1);
+}
+
+#[test]
+fn what_reaches_beyond_the_drive_is_refused_as_the_protocol_says() {
+    const INVALID: u32 = 22;
+    const NO_SPACE: u32 = 28;
+    let (engine, _) = with_server(|path| {
+        let mut socket = client(path);
+        // Read, write, trim, write zeroes; the drive ends within each.
+        for (command, error) in [(0, INVALID), (1, NO_SPACE), (4, INVALID), (6, NO_SPACE)] {
+            let mut bytes = request(command, 5, u64::MAX / 2, 4096);
+            bytes.extend(vec![7; if command == 1 { 4096 } else { 0 }]);
+            socket.write_all(&bytes).expect("it listens");
+            let mut head = [0; 16];
+            socket.read_exact(&mut head).expect("a reply");
+            let said = u32::from_be_bytes(head[4..8].try_into().expect("4 bytes"));
+            assert_eq!(said, error, "command {command}");
+        }
+    });
+    assert_eq!(engine.ssd().submitted(), 0);
 }
 
 #[test]

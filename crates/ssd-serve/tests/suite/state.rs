@@ -163,6 +163,8 @@ fn a_folder_of_something_else_is_left_alone() {
     // What is left of a server that was killed at its very beginning does no harm.
     fs::remove_file(folder.0.join("letter.txt")).expect("the file");
     fs::write(folder.0.join("1.snap"), b"half").expect("a file");
+    // Nor do files that are hidden, as file systems and editors make them.
+    fs::write(folder.0.join(".directory"), b"view").expect("a file");
     drop(open(&folder.0, &with_state(&[])).expect("a new drive"));
     fs::write(folder.0.join("current"), b"soon").expect("a file");
     assert!(

@@ -1,6 +1,6 @@
 //! What is shown of a drive: the slowest requests and the blocks.
 
-use crate::rig::{Temporary, config, finish};
+use crate::rig::{Temporary, config, finish, fold, open, with_state};
 use ssd_core::host::device::Device as _;
 use ssd_serve::state::{new_drive, without_state};
 
@@ -40,4 +40,21 @@ fn the_slowest_requests_and_the_blocks_are_known() {
         assert!(channel.valid.iter().flatten().all(|share| (0.0..=1.0).contains(share)));
         assert!(channel.valid.iter().flatten().any(|&share| share < 1.0));
     }
+}
+
+#[test]
+fn the_slowest_requests_are_those_since_the_last_fold() {
+    let (folder, config) = (Temporary::new(), with_state(&[]));
+    let (mut state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
+    for page in 0..20 {
+        let numbers = engine.write(1, page * 4096, &[7; 4096], false).expect("room");
+        finish(&mut engine, numbers);
+    }
+    assert_eq!(engine.slowest().len(), 10);
+    fold(&mut state, &config, &mut engine);
+    assert!(engine.slowest().is_empty());
+    let read = engine.read(1, 0, 512).expect("the drive takes it");
+    finish(&mut engine, read);
+    let slowest = engine.slowest();
+    assert_eq!((slowest.len(), slowest[0].op, slowest[0].id), (1, "read", read.first));
 }

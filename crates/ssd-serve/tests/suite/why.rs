@@ -58,6 +58,23 @@ fn the_log_tells_what_each_request_waited_for() {
 }
 
 #[test]
+fn a_request_waits_from_when_its_last_operation_is_queued() {
+    let (folder, config) = (Temporary::new(), with_state(&[]));
+    let (_state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
+    for bytes in [4096, 512] {
+        let written = engine.write(1, 0, &vec![7; bytes], false).expect("room");
+        finish(&mut engine, written);
+    }
+    engine.settle().expect("the disk works");
+    // The rest of the page is read before the program is queued, so the read is nothing that it waits for.
+    let part = asked(&folder.0, &config, 1).expect("it was served");
+    let ops: Vec<_> = part.operations.iter().map(|one| (one.op, one.cause)).collect();
+    assert_eq!(ops, [("read", "rmw"), ("program", "host")]);
+    assert!(part.operations[1].queued_ns >= part.operations[0].end_ns, "{part:?}");
+    assert_eq!(part.before, []);
+}
+
+#[test]
 fn a_request_that_is_not_there_is_refused_with_those_that_are() {
     let (folder, config) = (Temporary::new(), with_state(&[]));
     let (_, write) = serve(&folder.0, &config);

@@ -330,6 +330,20 @@ fn another_kind_of_arrivals_drops_earlier_bursts() {
 }
 
 #[test]
+fn the_interval_of_a_rate_is_the_nearest_nanosecond() {
+    for (rate, interval_ns) in [
+        ("7 per s", 142_857_143),
+        ("3 per s", 333_333_333),
+        ("0.3 per s", 3_333_333_333),
+        ("1000000000 per s", 1),
+        ("600000000 per s", 2),
+    ] {
+        let sets = [("workload.arrival.rate", rate)];
+        assert_eq!(ok(&with_sets("", &sets)).workload.arrival.interval_ns, interval_ns, "{rate}");
+    }
+}
+
+#[test]
 fn a_run_is_called_after_its_file_or_its_preset() {
     let name = |input: &Input| ok(input).kernel.run.name;
     assert_eq!(name(&Input::default()), "run");

@@ -232,3 +232,16 @@ fn statistics_count_a_copy_once_and_its_pages_in_no_other_number() {
         assert_eq!(with, without, "{same}");
     }
 }
+
+#[test]
+fn totals_count_a_copy_as_a_request_and_time_from_the_first() {
+    let folder = Folder::new();
+    let path = folder.file("t.trace");
+    // Three seconds after the start of the recording.
+    std::fs::write(&path, text(TWO).replace(" 0.0", " 3.0")).unwrap();
+    let workload =
+        Workload { trace: Some(path.display().to_string()), ..of(TraceFormat::BlockEvent) };
+    let totals = ssd_trace::totals(&workload, 4096, u64::MAX, &mut |_| Continue(())).unwrap();
+    assert_eq!((totals.requests, totals.duration_ns), (5, TWO.len() as u64 - 1));
+    assert_eq!((totals.page_writes, totals.bytes_written), (4, 32 * 512));
+}

@@ -95,6 +95,9 @@ fn what_is_said_of_a_trace_out_of_order_names_the_least_loss_first() {
         "skip_bad = true would drop these 3",
     ];
     refuse(text.as_bytes(), &disksim(), &parts);
+    // The latest of them need not come last.
+    let early = "2 of 5 requests are earlier than one above them, by up to 7";
+    refuse(lines(&[1, 9, 2, 10, 8]).as_bytes(), &disksim(), &[early]);
     // What is wrong with lines after that is for later, and ends the counting.
     let error = refuse(format!("{text}bad\n1 0 8 8 0\n").as_bytes(), &disksim(), &parts);
     assert!(!error.contains("line 8"), "{error}");
