@@ -18,6 +18,7 @@ mod rebuild;
 mod reconstruct;
 mod recoveries;
 mod redirect;
+mod room;
 mod update;
 
 pub(super) use admit::parts_of_write;
@@ -33,7 +34,7 @@ use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sim::core::Core;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, UpdateSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot, UpdateSlot};
 use fail::Failures;
 use lines::Lines;
 use read_buffer::ReadBuffer;
@@ -123,6 +124,8 @@ pub(crate) struct Raid {
     lines: Lines,
     /// Updates that wait for room, first come first served in each pool.
     waiting: VecDeque<UpdateSlot>,
+    /// Pages for which those lack room, by plane and frontier of the host.
+    wanted: Vec<u32>,
     /// Pools for which an update before the examined one waits.
     pool_waits: Vec<bool>,
     read_buffer: ReadBuffer,
@@ -161,6 +164,7 @@ impl Raid {
             free: Vec::new(),
             lines: Lines::new(),
             waiting: VecDeque::new(),
+            wanted: vec![0; (ftl.geo.planes * ftl.space.host_frontiers()) as usize],
             pool_waits: vec![false; ftl.geo.pools as usize],
             read_buffer: ReadBuffer::new(config.raid.read_buffer_pages as usize),
             before_update: BTreeMap::new(),
@@ -239,12 +243,33 @@ impl Raid {
         updates.map(|update| self.at(update).data().count()).sum()
     }
 
+    /// Note that the update in `slot`, of which it is known what it programs, begins to read.
+    #[inline]
+    fn plans(&mut self, slot: UpdateSlot) {
+        let update = &self.updates[slot.at()];
+        debug_assert_eq!(update.stage, Stage::Reading, "{slot:?} does not read");
+        if let Some(chips) = &mut self.chips {
+            chips.plan(update.homes());
+        }
+    }
+
+    /// Note that the update in `slot`, which reads, is to begin again.
+    fn plans_again(&mut self, slot: UpdateSlot) {
+        let update = &self.updates[slot.at()];
+        debug_assert_eq!(update.stage, Stage::Reading, "{slot:?} does not read");
+        if let Some(chips) = &mut self.chips {
+            chips.end_plan(update.homes());
+        }
+    }
+
     /// Note that the update in `slot` no longer waits.
     fn programs(&mut self, slot: UpdateSlot) {
-        let age = self.at(slot).age;
-        debug_assert_eq!(self.at(slot).stage, Stage::Programming, "{slot:?} waits");
+        let update = &self.updates[slot.at()];
+        debug_assert_eq!(update.stage, Stage::Programming, "{slot:?} waits");
+        debug_assert!(!update.pages.is_empty(), "{slot:?} changes nothing");
         if let Some(chips) = &mut self.chips {
-            chips.remove_update(age);
+            chips.end_plan(update.homes());
+            chips.remove_update(update.age);
         }
     }
 
@@ -254,18 +279,6 @@ impl Raid {
         if let Some(chips) = &mut self.chips {
             chips.released(ftl, lpn, before);
         }
-    }
-
-    /// Whether an update waits for room in `pool`.
-    pub(crate) fn waits_for(&self, ftl: &Ftl, pool: PoolId) -> bool {
-        debug_assert!(pool.0 < ftl.geo.pools, "there is no {pool:?}");
-        let lacks = |(plane, stream): (PlaneId, u8)| {
-            let stream = ftl.space.host_stream(stream);
-            ftl.geo.pool_of(plane) == pool && !ftl.space.can_hold(plane, stream)
-        };
-        let mut waiting = self.waiting.iter().map(|&slot| self.at(slot));
-        self.failures.as_ref().is_some_and(|f| f.rebuild.lacks == Some(pool))
-            || waiting.any(|update| update.places().any(lacks))
     }
 
     /// Check that every line has one update that has locked the group, and that pages programmed or being programmed
@@ -298,6 +311,7 @@ impl Raid {
         if !self.waiting.iter().all(waits) {
             return Err("an update waits for room, and is elsewhere".to_string());
         }
+        self.audit_wanted(ftl)?;
         let lacks = self.failures.as_ref().and_then(|failures| failures.rebuild.lacks);
         if let (Some(pool), Some(lost), 0) = (lacks, &ftl.lost, array.ops.len())
             && lost.count() == 0
