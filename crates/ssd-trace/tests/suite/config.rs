@@ -183,6 +183,7 @@ arrival = { kind = "bursty", rate = "20000 per s", burst = 8, pause = "1 ms" }
 group = 4
 update = "read-modify"
 redirect = { policy = "deferred-gc" }
+merge = true
 queue = 10
 read_buffer_pages = 16
 reads = "reconstruct-if-busy"

@@ -467,6 +467,7 @@ fn without_time(config: &Config) -> Option<String> {
     let on = [
         ("host.write_buffer_pages", host.write_buffer_pages > 0),
         ("host.link_rate", host.link_bytes_per_s.is_some()),
+        ("raid.merge", config.raid.merge),
         ("raid.read_buffer_pages", config.raid.read_buffer_pages > 0),
         ("raid.reads", config.raid.reads != GroupReads::Home),
         ("raid.fail", !config.raid.fail.is_empty()),

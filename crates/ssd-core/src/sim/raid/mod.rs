@@ -4,7 +4,8 @@
 //! A group is locked by one update at a time, first come first served. `admit` and `evict` begin updates, for requests
 //! and for pages of the write buffer; `update` has their steps. `redirect` moves writes to other chips. `reconstruct`
 //! computes a page from the others of its group, and `outcome` continues from there. `fail` removes a chip, and
-//! `rebuild` restores its pages. The layout of groups, and which pages are lost, is in `ftl/raid`.
+//! `rebuild` restores its pages. `merge` makes one update of several that wait. The layout of groups, and which pages
+//! are lost, is in `ftl/raid`.
 
 mod admit;
 mod contents;
@@ -12,6 +13,7 @@ mod evict;
 mod fail;
 mod lines;
 mod lost;
+mod merge;
 mod outcome;
 mod read_buffer;
 mod rebuild;
@@ -37,6 +39,7 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot, UpdateSlot};
 use fail::Failures;
 use lines::Lines;
+use merge::Merges;
 use read_buffer::ReadBuffer;
 use recoveries::Recoveries;
 use redirect::Chips;
@@ -137,6 +140,8 @@ pub(crate) struct Raid {
     /// The state of the redirection, if there is one.
     chips: Option<Chips>,
     pub(super) recoveries: Recoveries,
+    /// If waiting updates merge.
+    merges: Option<Merges>,
     /// If chips may fail.
     failures: Option<Box<Failures>>,
 }
@@ -171,6 +176,7 @@ impl Raid {
             count: 0,
             chips: Chips::new(config, ftl),
             recoveries: Recoveries::new(config.raid.reads),
+            merges: config.raid.merge.then(Merges::new),
             failures: Failures::new(config, &ftl.geo),
         }))
     }
@@ -230,10 +236,14 @@ impl Raid {
         self.lines.leave(slot)
     }
 
-    /// The request of an update, or a buffered page that it writes.
-    pub(crate) fn origin(&self, update: UpdateSlot) -> Result<RequestSlot, OpSlot> {
+    /// The request for which the operation in `slot` of `update` is, or a buffered page that the update writes. What is
+    /// for all requests of a merged update counts for the first.
+    pub(crate) fn origin(&self, update: UpdateSlot, slot: OpSlot) -> Result<RequestSlot, OpSlot> {
         debug_assert!(update != UpdateSlot::NONE, "no update has a request");
         let entry = self.at(update);
+        if let Some(request) = self.joined_request(update, slot) {
+            return Ok(request);
+        }
         entry.cause.request.ok_or_else(|| entry.pages.first().expect("it writes a page").slot)
     }
 
@@ -287,6 +297,7 @@ impl Raid {
         let Core { ftl, array, .. } = core;
         self.audit_chips(core)?;
         self.lines.audit()?;
+        self.audit_merges()?;
         let mut count = 0;
         for first in self.lines.firsts() {
             for at in self.lines.line(first) {

@@ -37,11 +37,12 @@ impl Ssd {
     /// Begin `update` if it is first in line and its data are there.
     #[inline]
     pub(super) fn begin_if_first(&mut self, update: UpdateSlot) {
-        let (raid, _) = self.parity();
+        let (raid, core) = self.parity();
         let entry = raid.at(update);
         debug_assert_eq!(entry.stage, Stage::Queued, "{update:?} has begun");
         let is_free = raid.lines.is_first(update) && raid.recoveries.active(entry.group).is_none();
         if entry.pages_in.is_done() && is_free {
+            raid.merge_waiting(core, update);
             self.begin_update(update);
         }
     }
@@ -305,14 +306,24 @@ impl Ssd {
         } else {
             raid.commit_page(core, lpn, parity);
         }
-        if core.front.buffer.is_some() {
-            self.release_buffered(&pages, &parts);
+        let merge = raid.end_merge(update);
+        let own = merge.as_ref().map_or(pages.len(), |merge| merge.own);
+        if self.core.front.buffer.is_some() {
+            self.release_buffered(&pages[..own], &parts);
+            for (member, parts) in merge.iter().flat_map(|merge| merge.shares(&parts)) {
+                self.release_buffered(&pages[member.pages.clone()], &parts);
+            }
         }
         let (raid, _) = self.parity();
         raid.updates[update.at()].pages = pages;
         let next = raid.remove(update);
         if let Some(request) = request {
             self.part_ends(request, &parts);
+        }
+        for (member, parts) in merge.iter().flat_map(|merge| merge.shares(&parts)) {
+            if let Some(request) = member.cause.request {
+                self.part_ends(request, &parts);
+            }
         }
         self.release_group(group, next);
     }
