@@ -472,6 +472,7 @@ fn without_time(config: &Config) -> Option<String> {
         ("raid.reads", config.raid.reads != GroupReads::Home),
         ("raid.fail", !config.raid.fail.is_empty()),
         ("controller.host_ecc_time", controller.host_ecc_ns > 0),
+        ("controller.metadata_time", controller.metadata_ns > 0),
         ("controller.retry_probability", controller.retry_probability > 0.0),
         ("controller.retry_growth", controller.retry_growth > 0.0),
         ("energy.read", config.energy.read_uw > 0),
