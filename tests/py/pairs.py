@@ -58,6 +58,7 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
     "raid": (
         RAID,
         {**RAID, "raid.group": 2, "raid.update": "read-modify"},
+        {**RAID, "raid.merge": True, "controller.metadata_time": "2 us"},
         {**RAID, "raid.read_buffer_pages": 40, "raid.reads": "reconstruct-if-busy"},
     ),
     "failure": (

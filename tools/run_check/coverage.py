@@ -97,7 +97,8 @@ CHECKED: dict[str, tuple[str, ...]] = {
     "programs over the writes that had arrived": ("steady_state.{reached,wa_first,wa_second}",),
     "means of batches of latencies (MSER)": ("warmup.recommended_requests",),
     "programs of parity, and chips that are not at home": (
-        "raid.{rmw,rcw,full,redirected,reads_saved,reconstructions,reconstructed_pages}",
+        "raid.{rmw,rcw,full,merged,redirected,reads_saved,reconstructions}",
+        "raid.reconstructed_pages",
     ),
     "raid.fail, and what lay on the chip": (
         "raid.failure.{chips,failed_at,replaced_at}.*",

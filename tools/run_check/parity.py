@@ -11,7 +11,7 @@ from .requests import Requests
 
 
 class Update:
-    """What the log says of the updates of one group for one request, or for buffered pages."""
+    """What the log says of an update of one group."""
 
     __slots__ = (
         "begun",
@@ -53,9 +53,10 @@ class Parity:
     update that has begun, between its operations too, which then commits after it; not where chips
     fail.
 
-    With a write buffer pages of several requests are one update, which programs all its pages in
-    one instant after its last read; the requests do not tell it apart. Where writes are redirected,
-    that instant is not logged, and what one update does is not checked.
+    With a write buffer, or where updates merge, pages of several requests are one update, which
+    programs all its pages in one instant after its last read; the requests do not tell it apart.
+    Where writes are redirected, that instant is not logged, and what one update does is not
+    checked.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Parity:
         """Read the size of the groups."""
         self.geometry = geometry
         self.requests = requests
+        self.mixes = requests.buffered or report.get("config.raid.merge") is True
         self.redirects = report.get("config.raid.redirect.policy") not in (None, "none")
         self.failures = failures
         self.updated_until: dict[int, int] = defaultdict(lambda: -1)
@@ -129,7 +131,7 @@ class Parity:
             return
         group = self.group_of(op.lpn)
         self.updated_until[group] = max(self.updated_until[group], op.end)
-        if self.requests.buffered and self.redirects:
+        if self.mixes and self.redirects:
             if op.kind == "program":
                 self.place(op.lpn, op.channel * self.geometry.chips + op.chip)
             return
@@ -161,7 +163,7 @@ class Parity:
 
     def _update_of(self, op: Op, group: int) -> Update:
         """Return the update to which an operation of `group` belongs."""
-        if not self.requests.buffered:
+        if not self.mixes:
             return self.updates.setdefault((op.request, group), Update(op.line, op.start))
         update = self.latest.get(group)
         queued = op.queued if op.kind == "program" else -1
@@ -219,7 +221,7 @@ class Parity:
         return self.group > 0 and failures.is_missing(self.home(lpn), since, until)
 
     def _between(self) -> dict[int, tuple[int, int]]:
-        """Return when each update of buffered pages may have met a missing chip.
+        """Return when each update of several requests may have met a missing chip.
 
         That is after the one before it in its group and before the next one: it may be planned
         before its first operation starts, and what waited for a chip that failed is not logged.
@@ -240,16 +242,16 @@ class Parity:
         times_between = self._between()
         for (request, group), update in self.updates.items():
             parity = self.user + group
-            if requests.buffered:
+            if self.mixes:
                 times = times_between[request]
             else:
                 times = (requests.arrival(request), requests.completion(request))
             is_missing = self.may_be_missing(parity, *times, self.failures)
             if is_complete and update.parity != 1 and not (is_missing and update.parity == 0):
-                origin = "update" if requests.buffered else "request"
+                origin = "update" if self.mixes else "request"
                 expected = f"1 program of the parity of group {group} for {origin} {request}"
                 self.findings.add("parity-once", f"{OPS}:{update.line}", expected, update.parity)
-            if is_complete and not requests.buffered and times[1] < update.beside_until:
+            if is_complete and not self.mixes and times[1] < update.beside_until:
                 expected = f"request {request} completed after reads of group {group} beside it"
                 line = f"{OPS}:{update.line}"
                 self.findings.add("parity-lock", line, expected, f"completion at {times[1]}")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 
 from .checks import Checks
+from .failure import Failure
 from .host_numbers import BY_OPERATION, check_stats
+from .inputs import REQUEST_KINDS
 from .operations import Operations
 from .requests import Requests
 
@@ -52,6 +55,7 @@ class RaidNumbers:
             redirected_pages = self.operations.away
             checks.within("raid", "raid.redirected", redirected_pages, redirected_pages)
             self._reads()
+            self._merged(failures)
         self._failure()
 
     def _reads(self) -> None:
@@ -67,6 +71,25 @@ class RaidNumbers:
             # Read-modify-write reads the old data and the old parity: two pages at least.
             checks.within("raid", "raid.rmw", 0, (read + saved_reads) / 2)
             checks.within("raid", "raid.reads_saved", max(0, 2 * updates - read), 2**62)
+
+    def _merged(self, failures: Sequence[Failure]) -> None:
+        """Check the updates that have joined others: each update programs its parity."""
+        checks = self.checks
+        if not checks.report.get("config.raid.merge"):
+            checks.exactly("raid", "raid.merged", 0)
+        elif not self.requests.buffered and not self.requests.trims and not failures:
+            parity = self.operations.counts["program", "parity"]
+            checks.exactly("raid", "raid.merged", self._groups_written() - parity)
+
+    def _groups_written(self) -> int:
+        """Count the groups that each write touches."""
+        table, data = self.requests.table, self.group - 1
+        rows = zip(table["kind"], table["lpn"], table["pages"], strict=True)
+        return sum(
+            (lpn + pages - 1) // data - lpn // data + 1
+            for kind, lpn, pages in rows
+            if pages > 0 and REQUEST_KINDS[kind] == "write"
+        )
 
     def _computed(self) -> None:
         """Check the reads that are computed: each takes one to all other pages of its group."""

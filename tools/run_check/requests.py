@@ -80,6 +80,8 @@ class Requests:
         }
         """The firmware time that this share of the requests exceeds."""
         self.longer = dict.fromkeys(self.firmware, 0)
+        self.metadata = report.whole("config.controller.metadata_ns", 0)
+        self.records = report.get("config.power.cut") not in (None, [], "never")
         self.ended = 0
         self.buffered = report.whole("config.host.write_buffer_pages", 0) > 0
         self.complete = report.get("completed") is not False
@@ -142,6 +144,9 @@ class Requests:
         if sum(parts) != latency or min(parts) < 0:
             self.findings.add("latency-parts", place, f"parts that sum to {latency} ns", parts)
         self._take_firmware(place, parts[PARTS.index("transfer")])
+        metadata, least = parts[PARTS.index("metadata")], max(pages, 0) * self.metadata
+        if metadata < least or (metadata > least and not self.records):
+            self.findings.add("metadata-time", place, f"{least} ns of metadata", metadata)
         if kind == "write" and pages > 0:
             self.last_write.reach(lpn + pages)
             newest = self.last_write["arrival"]

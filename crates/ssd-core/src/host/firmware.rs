@@ -1,6 +1,8 @@
 //! Firmware time: what the firmware adds to a request between the end of its last part and its completion.
 //!
 //! The times are log-normal, with a given median and 99th percentile: the simplest family with both and a long tail.
+//! Besides, the map may take a fixed time for each page of the request. Liang et al., IEICE Electronics Express 2018,
+//! figure 4, show such a time (`T_meta`: searching or updating metadata of a data chunk) and do not give it.
 //! Requests do not wait for each other's firmware.
 
 use crate::config::Config;
@@ -14,19 +16,29 @@ pub(crate) struct Firmware {
     median_ns: f64,
     sigma: f64,
     stream: Stream,
+    /// For each page, in the map.
+    page_ns: u64,
 }
 
 impl Firmware {
     /// The firmware of a resolved config; `None` if it takes no time.
     pub(crate) fn new(config: &Config) -> Option<Firmware> {
         let (median, p99) = (config.controller.firmware_p50_ns, config.controller.firmware_p99_ns);
-        if median == 0 {
+        let page_ns = config.controller.metadata_ns;
+        if median == 0 && page_ns == 0 {
             return None;
         }
         assert!(p99 >= median, "the config layer has checked them");
-        let sigma = libm::log(p99 as f64 / median as f64) / Z_99;
+        let sigma = if median == 0 { 0.0 } else { libm::log(p99 as f64 / median as f64) / Z_99 };
         let stream = Stream::new(config.run.seed, "firmware");
-        Some(Firmware { median_ns: median as f64, sigma, stream })
+        Some(Firmware { median_ns: median as f64, sigma, stream, page_ns })
+    }
+
+    /// The time of `pages` pages in the map, nanoseconds.
+    pub(crate) fn metadata_ns(&self, pages: u32) -> u64 {
+        self.page_ns
+            .checked_mul(u64::from(pages))
+            .expect("pages of a request, a minute each at most")
     }
 
     /// The time of the next request that ends, nanoseconds.
@@ -73,5 +85,9 @@ mod tests {
         let mut constant = of(7_777, 7_777).expect("it takes time");
         assert!((0..1000).all(|_| constant.next_ns() == 7_777));
         assert!(of(0, 0).is_none());
+        let mut config = Config::default();
+        config.controller.metadata_ns = 150;
+        let mut map = Firmware::new(&config).expect("it takes time");
+        assert_eq!((map.next_ns(), map.metadata_ns(0), map.metadata_ns(3)), (0, 0, 450));
     }
 }

@@ -28,6 +28,18 @@ impl Parts {
         }
     }
 
+    /// What was added since it was `before`.
+    #[must_use]
+    pub const fn since(&self, before: &Parts) -> Parts {
+        Parts {
+            queue_ns: self.queue_ns - before.queue_ns,
+            chip_ns: self.chip_ns - before.chip_ns,
+            transfer_ns: self.transfer_ns - before.transfer_ns,
+            gc_wait_ns: self.gc_wait_ns - before.gc_wait_ns,
+            metadata_ns: self.metadata_ns - before.metadata_ns,
+        }
+    }
+
     /// The latency.
     #[inline(always)]
     #[must_use]

@@ -131,9 +131,12 @@ impl Core {
         if self.front.requests.at(slot).parts.left() > self.front.own_parts() {
             return;
         }
-        let ns = self.front.firmware.as_mut().expect("the caller has checked").next_ns();
-        let parts = Parts { transfer_ns: parts.transfer_ns + ns, ..*parts };
-        self.ends_with(Timer::Answered, Nanos(self.array.now.0 + ns), slot, parts);
+        let pages = pages_of(&self.ftl.geo, &self.front.requests.at(slot).request);
+        let firmware = self.front.firmware.as_mut().expect("the caller has checked");
+        let (transfer_ns, metadata_ns) = (firmware.next_ns(), firmware.metadata_ns(pages.count));
+        let added = Parts { transfer_ns, metadata_ns, ..Parts::default() };
+        let at = Nanos(self.array.now.0 + added.total());
+        self.ends_with(Timer::Answered, at, slot, parts.then(&added));
     }
 
     /// Whether the admission of a page records more than its place: contents, what a power cut may leave, a path

@@ -83,7 +83,7 @@ impl Ssd {
         debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
         if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
             let data = matches!(op.work, Work::GroupWrite { parity: false, .. });
-            return Some(match raid.origin(update) {
+            return Some(match raid.origin(update, slot) {
                 Ok(request) => self.core.front.requests.at(request).id,
                 Err(page) => self.core.buffered_page(if data { slot } else { page }).request,
             });

@@ -154,6 +154,33 @@ fn the_firmware_adds_its_time_to_every_request_once() {
 }
 
 #[test]
+fn the_map_adds_its_time_for_each_page_of_a_request() {
+    let mut c = chips(4);
+    let idle = |c: &Config| {
+        let mut ssd = fresh(c);
+        let requests = [
+            whole(Op::Write, 0, 5),
+            whole(Op::Read, 1, 3),
+            Request::new(Op::Read, 2 * PAGE + 1, PAGE as u32),
+            whole(Op::Trim, 0, 2),
+            Request::new(Op::Flush, 0, 0),
+        ];
+        let took = requests.map(|request| alone(&mut ssd, request));
+        let m = ssd.measured();
+        (took, [m.read_parts.metadata, m.write_parts.metadata])
+    };
+    let (without, none) = idle(&c);
+    c.controller.metadata_ns = 1_300;
+    let (with, parts) = idle(&c);
+    let added: Vec<u64> = with.iter().zip(without).map(|(with, without)| with - without).collect();
+    // The second read touches two pages, a flush none.
+    assert_eq!(added, [5, 3, 2, 2, 0].map(|pages| pages * 1_300));
+    assert_eq!((none, parts), ([0, 0], [5 * 1_300, 5 * 1_300]));
+    (c.controller.firmware_p50_ns, c.controller.firmware_p99_ns) = (7_777, 7_777);
+    assert_eq!(idle(&c), (with.map(|ns| ns + 7_777), parts));
+}
+
+#[test]
 fn a_flush_waits_for_the_writes_before_it_with_their_firmware() {
     let mut c = chips(1);
     (c.controller.firmware_p50_ns, c.controller.firmware_p99_ns) = (10_000, 10_000);

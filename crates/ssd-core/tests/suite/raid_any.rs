@@ -130,6 +130,7 @@ fn drawn(seed: u64) -> Option<Config> {
     set_buffer(&mut c, &mut Draw(Stream::new(seed, "buffer")));
     separate(&mut c, &mut Draw(Stream::new(seed, "separation")));
     set_pages(&mut c, &mut Draw(Stream::new(seed, "pages")));
+    c.raid.merge = Draw(Stream::new(seed, "merge")).often(0.5);
     is_valid(&c).is_ok().then_some(c)
 }
 
@@ -190,6 +191,7 @@ struct EventCounts {
     selective: u64,
     buffered: u64,
     separated: u64,
+    merged: u64,
 }
 
 fn run(seed: u64, met: &mut EventCounts) {
@@ -213,6 +215,7 @@ fn run(seed: u64, met: &mut EventCounts) {
     met.buffered += m.buffer.evicted;
     met.selective += u64::from(c.gc.path == GcPath::Selective);
     met.separated += u64::from(storm.ssd.core.ftl.separates());
+    met.merged += m.raid.merged;
     met.lost += u64::from(!ended);
     met.reconstructed += m.raid.reconstructed;
     met.rebuilt += m.degraded.as_ref().map_or(0, |d| d.rebuilt);
@@ -240,6 +243,7 @@ fn every_answer_is_right_whatever_else_is_answered() {
         least > 20
             && met.selective.min(met.separated) > 10
             && met.buffered > 10_000
+            && met.merged > 20
             && met.reconstructed > 100,
         "{met:?}"
     );

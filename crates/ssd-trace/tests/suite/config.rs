@@ -96,6 +96,7 @@ page_error_probability = 1e-4
 traversals_host = 0
 firmware_p50 = "20 us"
 firmware_p99 = "200 us"
+metadata_time = "300 ns"
 [gc]
 reserve = 2
 trigger = [{ policy = "used-space", at = 0.70 }, { policy = "free-blocks", soft = 4 }, "idle"]
@@ -183,6 +184,7 @@ arrival = { kind = "bursty", rate = "20000 per s", burst = 8, pause = "1 ms" }
 group = 4
 update = "read-modify"
 redirect = { policy = "deferred-gc" }
+merge = true
 queue = 10
 read_buffer_pages = 16
 reads = "reconstruct-if-busy"

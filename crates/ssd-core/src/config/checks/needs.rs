@@ -85,7 +85,14 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         "host.write_buffer_pages",
     ),
     need(
-        &["raid.update", "raid.redirect", "raid.read_buffer_pages", "raid.reads", "raid.fail"],
+        &[
+            "raid.update",
+            "raid.redirect",
+            "raid.merge",
+            "raid.read_buffer_pages",
+            "raid.reads",
+            "raid.fail",
+        ],
         &["raid.group"],
         |c| c.raid.group > 0,
         "raid.group",

@@ -467,10 +467,12 @@ fn without_time(config: &Config) -> Option<String> {
     let on = [
         ("host.write_buffer_pages", host.write_buffer_pages > 0),
         ("host.link_rate", host.link_bytes_per_s.is_some()),
+        ("raid.merge", config.raid.merge),
         ("raid.read_buffer_pages", config.raid.read_buffer_pages > 0),
         ("raid.reads", config.raid.reads != GroupReads::Home),
         ("raid.fail", !config.raid.fail.is_empty()),
         ("controller.host_ecc_time", controller.host_ecc_ns > 0),
+        ("controller.metadata_time", controller.metadata_ns > 0),
         ("controller.retry_probability", controller.retry_probability > 0.0),
         ("controller.retry_growth", controller.retry_growth > 0.0),
         ("energy.read", config.energy.read_uw > 0),

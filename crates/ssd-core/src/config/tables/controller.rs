@@ -34,6 +34,9 @@ crate::config_table! {
         firmware_p99: time(MINUTE) => firmware_p99_ns: u64 = 0,
             "99th percentile of the firmware time, from `firmware_p50` (all times are equal) to 1000 \
             times as much.";
+        metadata_time: time(MINUTE) => metadata_ns: u64 = 0,
+            "Time to search and update the map for each page of a request, which the request takes before it \
+            completes. It counts as `metadata`; requests do not wait for each other's.";
         traversals_host: int(0, 1) => traversals_host: u32 = 1,
             "1: host pages cross the interconnect as GC pages do. 0: they do not.";
     }

@@ -12,6 +12,9 @@ crate::config_table! {
             "What is read to update the parity of a group of which the host writes a part.";
         redirect: policy(REDIRECTS) => redirect: PolicySpec = default_spec(REDIRECTS, "none"),
             "Which writes go to a chip of another parity group.";
+        merge: flag() => merge: bool = false,
+            "Whether writes of a group that wait for its lock become one update when it is free: their pages are \
+            read for and programmed together, with one parity. Two versions of a page stay two updates.";
         queue: int(1, 1 << 20) => queue: u32 = 20,
             "Updates of groups that count as waiting in the controller when the next request for a chip is \
             estimated (`raid.redirect`).";

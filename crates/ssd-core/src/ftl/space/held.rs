@@ -39,6 +39,12 @@ impl Space {
         least.expect("the host has a frontier of its own")
     }
 
+    /// Frontiers of a plane that the host may fill.
+    #[must_use]
+    pub const fn host_frontiers(&self) -> u32 {
+        self.for_host
+    }
+
     /// Whether one more page can be held for frontier `stream` of `plane`.
     #[inline]
     #[must_use]

@@ -8,7 +8,7 @@ use crate::metrics::inputs::Inputs;
 section! {
     /// Parity groups: how their parity was updated.
     ///
-    /// Every write and TRIM of a group is one update;
+    /// Every write and TRIM of a group is one update, or a part of one (`merged`);
     /// `flash.programs.parity = rmw + rcw + full` in a completed run without warm-up in which no chip fails.
     pub struct Raid;
     /// Updates of parity groups by what they read, counted when they program.
@@ -29,6 +29,8 @@ section! {
         kept: u64,
         /// Updates that waited for room.
         waited_for_room: u64,
+        /// Updates that joined another one.
+        merged: u64,
         /// Blocks whose collection began while nothing of the host waited.
         deferred_gcs: u64,
         /// Reads of pages by the host that a reconstruction has answered.
@@ -43,6 +45,9 @@ section! {
         groups: u64 = inputs.device.parity_groups.unwrap_or(0),
         /// Pages that were not read because the controller kept them.
         reads_saved: u64 = raid.kept,
+        /// Updates that became a part of the one before them in their group (`raid.merge`), and do not count above.
+        #[serde(default)]
+        merged: u64 = raid.merged,
         /// Updates that waited for room in one of their pools.
         waited_for_room: u64 = raid.waited_for_room,
         /// Blocks whose collection began while no request waited for their chip.

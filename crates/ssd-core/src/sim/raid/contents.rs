@@ -121,8 +121,8 @@ impl Raid {
             entry.data().for_each(|page| mix(&mut sum, contents.payload(page.slot)));
             contents.carry(parity, sum);
         }
-        let pages = std::mem::take(&mut entry.pages);
         self.programs(update);
+        let pages = std::mem::take(&mut self.get(update).pages);
         if core.ftl.lost.is_some() {
             return self.program_remaining(core, update, parity, pages);
         }

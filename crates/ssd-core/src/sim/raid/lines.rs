@@ -116,6 +116,24 @@ impl Lines {
         Some(successor)
     }
 
+    /// The update behind `first`, the first in its line.
+    pub(super) fn second(&self, first: UpdateSlot) -> Option<UpdateSlot> {
+        debug_assert!(self.is_first(first), "{first:?} is not first");
+        let second = self.places[first.at()].successor;
+        (second != UpdateSlot::NONE).then_some(second)
+    }
+
+    /// Remove the update behind `first`, the first in its line.
+    pub(super) fn leave_second(&mut self, first: UpdateSlot) {
+        let second = self.second(first).expect("someone stands behind it");
+        let successor = self.places[second.at()].successor;
+        let place = &mut self.places[first.at()];
+        place.successor = successor;
+        if place.last == second {
+            place.last = first;
+        }
+    }
+
     fn put_first(&mut self, update: UpdateSlot) {
         let chain = self.chain_of(self.places[update.at()].group);
         debug_assert!(self.places[update.at()].is_first, "{update:?} is not first");
@@ -198,6 +216,13 @@ mod tests {
                 });
                 lines.enter(UpdateSlot(slot), GroupId(group));
                 naive.entry(group).or_default().push_back(slot);
+            } else if let Some(line) = naive.get_mut(&group).filter(|line| line.len() > 1)
+                && rng.below(4) == 0
+            {
+                let (first, second) = (line[0], line.remove(1).expect("two stand in line"));
+                assert_eq!(lines.second(UpdateSlot(first)), Some(UpdateSlot(second)));
+                lines.leave_second(UpdateSlot(first));
+                free.push(second);
             } else if let Some(line) = naive.get_mut(&group) {
                 let slot = line.pop_front().expect("a line has someone in it");
                 assert!(lines.is_first(UpdateSlot(slot)));

@@ -4,7 +4,8 @@
 //! A group is locked by one update at a time, first come first served. `admit` and `evict` begin updates, for requests
 //! and for pages of the write buffer; `update` has their steps. `redirect` moves writes to other chips. `reconstruct`
 //! computes a page from the others of its group, and `outcome` continues from there. `fail` removes a chip, and
-//! `rebuild` restores its pages. The layout of groups, and which pages are lost, is in `ftl/raid`.
+//! `rebuild` restores its pages. `merge` makes one update of several that wait. The layout of groups, and which pages
+//! are lost, is in `ftl/raid`.
 
 mod admit;
 mod contents;
@@ -12,12 +13,14 @@ mod evict;
 mod fail;
 mod lines;
 mod lost;
+mod merge;
 mod outcome;
 mod read_buffer;
 mod rebuild;
 mod reconstruct;
 mod recoveries;
 mod redirect;
+mod room;
 mod update;
 
 pub(super) use admit::parts_of_write;
@@ -33,9 +36,10 @@ use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sim::core::Core;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RequestSlot, UpdateSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot, UpdateSlot};
 use fail::Failures;
 use lines::Lines;
+use merge::Merges;
 use read_buffer::ReadBuffer;
 use recoveries::Recoveries;
 use redirect::Chips;
@@ -123,6 +127,8 @@ pub(crate) struct Raid {
     lines: Lines,
     /// Updates that wait for room, first come first served in each pool.
     waiting: VecDeque<UpdateSlot>,
+    /// Pages for which those lack room, by plane and frontier of the host.
+    wanted: Vec<u32>,
     /// Pools for which an update before the examined one waits.
     pool_waits: Vec<bool>,
     read_buffer: ReadBuffer,
@@ -134,6 +140,8 @@ pub(crate) struct Raid {
     /// The state of the redirection, if there is one.
     chips: Option<Chips>,
     pub(super) recoveries: Recoveries,
+    /// If waiting updates merge.
+    merges: Option<Merges>,
     /// If chips may fail.
     failures: Option<Box<Failures>>,
 }
@@ -161,12 +169,14 @@ impl Raid {
             free: Vec::new(),
             lines: Lines::new(),
             waiting: VecDeque::new(),
+            wanted: vec![0; (ftl.geo.planes * ftl.space.host_frontiers()) as usize],
             pool_waits: vec![false; ftl.geo.pools as usize],
             read_buffer: ReadBuffer::new(config.raid.read_buffer_pages as usize),
             before_update: BTreeMap::new(),
             count: 0,
             chips: Chips::new(config, ftl),
             recoveries: Recoveries::new(config.raid.reads),
+            merges: config.raid.merge.then(Merges::new),
             failures: Failures::new(config, &ftl.geo),
         }))
     }
@@ -226,10 +236,14 @@ impl Raid {
         self.lines.leave(slot)
     }
 
-    /// The request of an update, or a buffered page that it writes.
-    pub(crate) fn origin(&self, update: UpdateSlot) -> Result<RequestSlot, OpSlot> {
+    /// The request for which the operation in `slot` of `update` is, or a buffered page that the update writes. What is
+    /// for all requests of a merged update counts for the first.
+    pub(crate) fn origin(&self, update: UpdateSlot, slot: OpSlot) -> Result<RequestSlot, OpSlot> {
         debug_assert!(update != UpdateSlot::NONE, "no update has a request");
         let entry = self.at(update);
+        if let Some(request) = self.joined_request(update, slot) {
+            return Ok(request);
+        }
         entry.cause.request.ok_or_else(|| entry.pages.first().expect("it writes a page").slot)
     }
 
@@ -239,12 +253,33 @@ impl Raid {
         updates.map(|update| self.at(update).data().count()).sum()
     }
 
+    /// Note that the update in `slot`, of which it is known what it programs, begins to read.
+    #[inline]
+    fn plans(&mut self, slot: UpdateSlot) {
+        let update = &self.updates[slot.at()];
+        debug_assert_eq!(update.stage, Stage::Reading, "{slot:?} does not read");
+        if let Some(chips) = &mut self.chips {
+            chips.plan(update.homes());
+        }
+    }
+
+    /// Note that the update in `slot`, which reads, is to begin again.
+    fn plans_again(&mut self, slot: UpdateSlot) {
+        let update = &self.updates[slot.at()];
+        debug_assert_eq!(update.stage, Stage::Reading, "{slot:?} does not read");
+        if let Some(chips) = &mut self.chips {
+            chips.end_plan(update.homes());
+        }
+    }
+
     /// Note that the update in `slot` no longer waits.
     fn programs(&mut self, slot: UpdateSlot) {
-        let age = self.at(slot).age;
-        debug_assert_eq!(self.at(slot).stage, Stage::Programming, "{slot:?} waits");
+        let update = &self.updates[slot.at()];
+        debug_assert_eq!(update.stage, Stage::Programming, "{slot:?} waits");
+        debug_assert!(!update.pages.is_empty(), "{slot:?} changes nothing");
         if let Some(chips) = &mut self.chips {
-            chips.remove_update(age);
+            chips.end_plan(update.homes());
+            chips.remove_update(update.age);
         }
     }
 
@@ -256,24 +291,13 @@ impl Raid {
         }
     }
 
-    /// Whether an update waits for room in `pool`.
-    pub(crate) fn waits_for(&self, ftl: &Ftl, pool: PoolId) -> bool {
-        debug_assert!(pool.0 < ftl.geo.pools, "there is no {pool:?}");
-        let lacks = |(plane, stream): (PlaneId, u8)| {
-            let stream = ftl.space.host_stream(stream);
-            ftl.geo.pool_of(plane) == pool && !ftl.space.can_hold(plane, stream)
-        };
-        let mut waiting = self.waiting.iter().map(|&slot| self.at(slot));
-        self.failures.as_ref().is_some_and(|f| f.rebuild.lacks == Some(pool))
-            || waiting.any(|update| update.places().any(lacks))
-    }
-
     /// Check that every line has one update that has locked the group, and that pages programmed or being programmed
     /// hold room.
     pub(crate) fn audit(&self, core: &Core) -> Result<(), String> {
         let Core { ftl, array, .. } = core;
         self.audit_chips(core)?;
         self.lines.audit()?;
+        self.audit_merges()?;
         let mut count = 0;
         for first in self.lines.firsts() {
             for at in self.lines.line(first) {
@@ -298,6 +322,7 @@ impl Raid {
         if !self.waiting.iter().all(waits) {
             return Err("an update waits for room, and is elsewhere".to_string());
         }
+        self.audit_wanted(ftl)?;
         let lacks = self.failures.as_ref().and_then(|failures| failures.rebuild.lacks);
         if let (Some(pool), Some(lost), 0) = (lacks, &ftl.lost, array.ops.len())
             && lost.count() == 0

@@ -30,6 +30,8 @@ pub(super) struct Chips {
     foreign: Vec<u64>,
     /// Updates that do not program yet, by age.
     by_age: BTreeMap<u64, UpdateSlot>,
+    /// Programs of updates that read or wait for room, if the policy counts them; otherwise empty.
+    planned: Vec<u32>,
 }
 
 impl Chips {
@@ -38,11 +40,14 @@ impl Chips {
         if config.raid.redirect.policy == "none" {
             return None;
         }
+        let policy = Redirect::build(&config.raid.redirect);
+        let planes = if policy.counts_planned() { ftl.geo.planes as usize } else { 0 };
         Some(Chips {
-            policy: Redirect::build(&config.raid.redirect),
+            policy,
             queue: config.raid.queue as usize,
             foreign: foreign_pages(ftl),
             by_age: BTreeMap::new(),
+            planned: vec![0; planes],
         })
     }
 
@@ -56,6 +61,23 @@ impl Chips {
     pub(super) fn remove_update(&mut self, age: u64) {
         let was = self.by_age.remove(&age);
         assert!(was.is_some(), "update {age} programs twice");
+    }
+
+    /// Note that an update that programs on `homes` begins to read.
+    pub(super) fn plan(&mut self, homes: impl Iterator<Item = PlaneId>) {
+        if !self.planned.is_empty() {
+            homes.for_each(|home| self.planned[home.at()] += 1);
+        }
+    }
+
+    /// Note that an update that programs on `homes` neither reads nor waits for room any more.
+    pub(super) fn end_plan(&mut self, homes: impl Iterator<Item = PlaneId>) {
+        if !self.planned.is_empty() {
+            for home in homes {
+                assert!(self.planned[home.at()] > 0, "no program is planned on {home:?}");
+                self.planned[home.at()] -= 1;
+            }
+        }
     }
 
     /// Note that `before`, which held data of `lpn`, is invalid.
@@ -100,12 +122,24 @@ impl Raid {
             if waits != counted as usize {
                 return Err(format!("{waits} programs wait on {plane:?}, {counted} counted"));
             }
+            let planned = chips.planned.get(plane.at()).copied().unwrap_or(0);
+            if chips.policy.counts_planned() && self.count_planned(plane) != planned {
+                return Err(format!("{planned} programs planned on {plane:?} are counted"));
+            }
             let (is, counted) = (foreign[plane.at()], chips.foreign[plane.at()]);
             if is != counted {
                 return Err(format!("{is} redirected pages on {plane:?}, {counted} counted"));
             }
         }
         Ok(())
+    }
+
+    /// Programs on `plane` of updates that read or wait for room.
+    fn count_planned(&self, plane: PlaneId) -> u32 {
+        debug_assert!(self.redirection().policy.counts_planned(), "they are not counted");
+        let begun = self.redirection().by_age.values().map(|&slot| self.at(slot));
+        let begun = begun.filter(|update| update.stage != Stage::Queued);
+        begun.map(|update| update.homes().filter(|&home| home == plane).count() as u32).sum()
     }
 
     /// Pages away from home, by plane, including those under way.
@@ -173,7 +207,12 @@ impl Raid {
             }
             let unit = core.ftl.geo.unit_of(plane).at();
             let (mut before, mut slot) = (OpSlot::NONE, core.array.units[unit].head(W_HOST));
-            while slot != OpSlot::NONE && self.redirection().policy.warns(&chips[plane.at()]) {
+            // Most often no chip takes any of them.
+            let mut is_one_open = self.is_a_chip_open(core, &chips, plane);
+            while is_one_open
+                && slot != OpSlot::NONE
+                && self.redirection().policy.warns(&chips[plane.at()])
+            {
                 let next = core.array.ops[slot].next;
                 match self.other_chip(core, slot, &chips) {
                     Some(target) => {
@@ -184,12 +223,20 @@ impl Raid {
                             Chip { next_arrival_ns: chips[plane.at()].next_arrival_ns, ..from };
                         chips[target.at()] =
                             Chip { next_arrival_ns: chips[target.at()].next_arrival_ns, ..to };
+                        is_one_open = self.is_a_chip_open(core, &chips, plane);
                     }
                     None => before = slot,
                 }
                 slot = next;
             }
         }
+    }
+
+    /// Whether one of `chips` may take a write that waits on `plane`.
+    fn is_a_chip_open(&self, core: &Core, chips: &[Chip], plane: PlaneId) -> bool {
+        debug_assert!(plane.at() < chips.len(), "there is no {plane:?}");
+        let (group, takes_ns) = (chips[plane.at()].group, core.array.times.program_ns);
+        chips.iter().any(|chip| self.redirection().policy.is_open(chip, group, takes_ns))
     }
 
     fn redirection(&self) -> &Chips {
@@ -219,24 +266,14 @@ impl Raid {
             number,
             group: number / groups.chips(),
             left,
-            waiting: u64::from(loads(core).waiting(plane)) + self.planned(plane),
+            waiting: u64::from(loads(core).waiting(plane))
+                + u64::from(chips.planned.get(plane.at()).copied().unwrap_or(0)),
             collects: core.gc.collects(pool) || core.ftl.is_dead(plane),
             completion_ns: loads(core).completion(plane).max(core.array.now).0,
             next_arrival_ns,
             foreign: chips.foreign[plane.at()],
             pages: u64::from(geo.blocks_per_pool) * u64::from(geo.pages_per_block),
         }
-    }
-
-    /// Programs on `plane` of updates that read or wait for room, if the policy counts them.
-    fn planned(&self, plane: PlaneId) -> u64 {
-        let chips = self.redirection();
-        if !chips.policy.counts_planned() {
-            return 0;
-        }
-        let begun = chips.by_age.values().map(|&slot| self.at(slot));
-        let begun = begun.filter(|update| update.stage != Stage::Queued);
-        begun.map(|update| update.homes().filter(|&home| home == plane).count() as u64).sum()
     }
 
     /// Every chip, by plane, with the estimated arrival of the next request that waits in the controller for it.

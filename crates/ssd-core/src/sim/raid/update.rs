@@ -37,11 +37,12 @@ impl Ssd {
     /// Begin `update` if it is first in line and its data are there.
     #[inline]
     pub(super) fn begin_if_first(&mut self, update: UpdateSlot) {
-        let (raid, _) = self.parity();
+        let (raid, core) = self.parity();
         let entry = raid.at(update);
         debug_assert_eq!(entry.stage, Stage::Queued, "{update:?} has begun");
         let is_free = raid.lines.is_first(update) && raid.recoveries.active(entry.group).is_none();
         if entry.pages_in.is_done() && is_free {
+            raid.merge_waiting(core, update);
             self.begin_update(update);
         }
     }
@@ -73,6 +74,7 @@ impl Ssd {
         (entry.plan, entry.sum, entry.stage) = (plan, sum, Stage::Reading);
         entry.steps = Join::of(plan.reads.count_ones());
         let parts = entry.parts;
+        raid.plans(update);
         for position in positions(plan.reads) {
             let lpn = core.ftl.parity_groups().page(group, position);
             let page = core.ftl.owners.committed(lpn).expect("a page that is read holds data");
@@ -152,6 +154,7 @@ impl Ssd {
     /// Restart `update`, which was to read a page that is lost; it keeps the lock of its group.
     pub(super) fn restart_update(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
+        raid.plans_again(update);
         let entry = raid.get(update);
         (entry.reads_again, entry.stage, entry.sum) = (false, Stage::Queued, Default::default());
         // The last read that ended may have ended before the failure.
@@ -185,7 +188,7 @@ impl Ssd {
                 self.commit_update(update);
             }
         } else {
-            raid.waiting.push_back(update);
+            raid.wait_for_room(&core.ftl, update);
             core.note_room();
         }
     }
@@ -197,18 +200,22 @@ impl Ssd {
         core.room_changed = false;
         debug_assert!(raid.waiting.iter().all(|&s| raid.at(s).stage == Stage::WaitsForRoom));
         raid.pool_waits.fill(false);
-        let mut waiting = std::mem::take(&mut raid.waiting);
-        let mut still = std::collections::VecDeque::new();
+        // Once every pool is wanted, the others must wait, too: each of them wants one.
+        let mut unwanted = raid.pool_waits.len();
+        let mut still = Vec::new();
         // Those with nothing to program are over. The next ones of their groups begin after all of these have had their
         // turn.
         let mut over = Vec::new();
-        while let Some(update) = waiting.pop_front() {
+        while unwanted > 0
+            && let Some(update) = raid.waiting.pop_front()
+        {
             let is_wanted = |plane| raid.pool_waits[core.ftl.geo.pool_of(plane).at()];
             let lost = core.ftl.lost.as_deref();
             // Nobody waits for room on a missing chip.
             let must_wait =
                 raid.at(update).homes().any(|p| !LostPages::misses(lost, p) && is_wanted(p));
             if !must_wait && raid.hold_room(core, update) {
+                raid.got_room(&core.ftl, update);
                 if raid.program_update(core, contents.as_deref_mut(), update) {
                     over.push(update);
                 }
@@ -217,12 +224,12 @@ impl Ssd {
             let lost = core.ftl.lost.as_deref();
             let Raid { updates, pool_waits, .. } = raid;
             for plane in updates[update.at()].homes().filter(|&p| !LostPages::misses(lost, p)) {
-                pool_waits[core.ftl.geo.pool_of(plane).at()] = true;
+                let waits = &mut pool_waits[core.ftl.geo.pool_of(plane).at()];
+                unwanted -= usize::from(!std::mem::replace(waits, true));
             }
-            still.push_back(update);
+            still.push(update);
         }
-        assert!(raid.waiting.is_empty(), "an update has come to wait for room meanwhile");
-        raid.waiting = still;
+        still.into_iter().rev().for_each(|update| raid.waiting.push_front(update));
         over.into_iter().for_each(|update| self.commit_update(update));
     }
 
@@ -299,14 +306,24 @@ impl Ssd {
         } else {
             raid.commit_page(core, lpn, parity);
         }
-        if core.front.buffer.is_some() {
-            self.release_buffered(&pages, &parts);
+        let merge = raid.end_merge(update);
+        let own = merge.as_ref().map_or(pages.len(), |merge| merge.own);
+        if self.core.front.buffer.is_some() {
+            self.release_buffered(&pages[..own], &parts);
+            for (member, parts) in merge.iter().flat_map(|merge| merge.shares(&parts)) {
+                self.release_buffered(&pages[member.pages.clone()], &parts);
+            }
         }
         let (raid, _) = self.parity();
         raid.updates[update.at()].pages = pages;
         let next = raid.remove(update);
         if let Some(request) = request {
             self.part_ends(request, &parts);
+        }
+        for (member, parts) in merge.iter().flat_map(|merge| merge.shares(&parts)) {
+            if let Some(request) = member.cause.request {
+                self.part_ends(request, &parts);
+            }
         }
         self.release_group(group, next);
     }

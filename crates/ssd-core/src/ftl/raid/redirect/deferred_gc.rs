@@ -54,15 +54,7 @@ impl Policy {
     }
 
     fn takes(&self, chip: &Chip, write: &Write) -> bool {
-        debug_assert!(chip.foreign <= chip.pages, "more data from elsewhere than pages: {chip:?}");
-        debug_assert!(write.takes_ns < 1 << 62, "a program without end");
-        let most = (self.foreign * chip.pages as f64) as u64;
-        let elsewhere = chip.group != write.group && !write.members.contains(&chip.number);
-        elsewhere
-            && !chip.collects
-            && chip.left > chip.waiting
-            && chip.foreign < most
-            && chip.completion_ns + write.takes_ns <= chip.next_arrival_ns
+        self.is_open(chip, write.group, write.takes_ns) && !write.members.contains(&chip.number)
     }
 }
 
@@ -70,6 +62,17 @@ impl RedirectPolicy for Policy {
     fn warns(&self, home: &Chip) -> bool {
         debug_assert!(home.waiting <= u64::from(u32::MAX), "a queue without end: {home:?}");
         home.left < home.waiting
+    }
+
+    fn is_open(&self, chip: &Chip, group: u32, takes_ns: u64) -> bool {
+        debug_assert!(chip.foreign <= chip.pages, "more data from elsewhere than pages: {chip:?}");
+        debug_assert!(takes_ns < 1 << 62, "a program without end");
+        let most = (self.foreign * chip.pages as f64) as u64;
+        chip.group != group
+            && !chip.collects
+            && chip.left > chip.waiting
+            && chip.foreign < most
+            && chip.completion_ns + takes_ns <= chip.next_arrival_ns
     }
 
     fn counts_planned(&self) -> bool {

@@ -45,6 +45,13 @@ crate::plugs! {
         /// The position in `chips` of the one that takes `write`; `None` if it stays.
         fn target(&self, write: &Write, chips: &[Chip]) -> Option<usize>;
 
+        /// Whether `chip` may take a write that takes `takes_ns` from a chip of the parity group `group`, unless it
+        /// holds a page of the write's own group.
+        fn is_open(&self, chip: &Chip, group: u32, takes_ns: u64) -> bool {
+            let _ = (chip, group, takes_ns);
+            true
+        }
+
         /// Whether programs of updates that read or wait for room count as waiting ([`Chip::waiting`]).
         fn counts_planned(&self) -> bool {
             false
