@@ -765,8 +765,8 @@ def test_volumes_that_were_split_are_not_read_by_the_keys_of_the_trace(tmp_path:
     keys = {"workload.format": "alibaba", "workload.until": "1 s"}
 
     def sets_of(name: str) -> list[dict[str, object]]:
-        given = {"cache": tmp_path / "cache", "jobs": 1, "show": None}
-        found = volumes.volumes_of([tmp_path / name], keys, **given)
+        cache = tmp_path / "cache"
+        found = volumes.volumes_of([tmp_path / name], keys, cache=cache, jobs=1, show=None)
         return [dict(volume.sets) for volume in found]
 
     assert sets_of("both.csv") == [{}, {}]

@@ -188,8 +188,8 @@ def kv_compare(
         str,
         typer.Option(
             "--remaps",
-            metavar="LINE,...",
-            help="What is compared, as in `kv simulate --remap`; the first one is the baseline.",
+            metavar="NAME,...",
+            help="Variants to compare, as in `kv simulate --remap`; the first is the baseline.",
         ),
     ] = "off,aligned,base,full",
     value_bytes: Annotated[
@@ -197,7 +197,8 @@ def kv_compare(
         typer.Option(
             "--value-bytes",
             metavar="N,...",
-            help="Sizes of values; the values of the store have the same bytes under all of them.",
+            help="Value sizes in bytes; records and operations are scaled to those of the first."
+            "  [default: the host setting]",
         ),
     ] = None,
     seeds: Seeds = None,
@@ -212,7 +213,7 @@ def kv_compare(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare the store with and without remapping: sizes of values, lines, seeds."""
+    """Compare remapping variants of the store across value sizes and seeds."""
     from ssdlab.cli.arguments import set_values
     from ssdlab.config.resolve import load_config
     from ssdlab.kv.comparison import ComparisonPlan
@@ -221,7 +222,7 @@ def kv_compare(
     plan = ComparisonPlan.of(
         load_config(config, set=set_values(sets), seed=seed),
         workload,
-        remaps=remaps.split(","),
+        remaps=[name.strip() for name in remaps.split(",")],
         value_bytes=_whole_numbers(value_bytes, "--value-bytes"),
         seeds=seeds,
         settings=_host_settings(host or []),
@@ -233,5 +234,7 @@ def kv_compare(
     if compared.interrupted:
         say("interrupted: the results are of the runs that had ended")
         raise typer.Exit(INTERRUPTED)
+    for title, why in compared.failures.items():
+        say(f"error: {title}: {why}")
     if compared.failures:
         raise typer.Exit(SOMETHING_LOST)

@@ -1,51 +1,47 @@
-"""The store on the simulated drive, with and without remapping: sizes of values, lines, seeds."""
+"""The store on the simulated drive with and without remapping: variants, value sizes, seeds."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import shutil
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.config.resolve import Config, ConfigLike, changed_keys, load_config, set_text
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent
-from ssdlab.errors import ConfigError
-from ssdlab.kv.simulation import (
-    PAGE,
-    REMAPS,
-    Remap,
-    Simulated,
-    defaults,
-    new_folder,
-    simulate,
-)
+from ssdlab.errors import ConfigError, OutputError, WorkloadError
+from ssdlab.kv.simulation import PAGE, REMAPS, Remap, Simulated, defaults, new_folder, simulate
 from ssdlab.results import outputs
 from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Ratio, paired_ratio
-from ssdlab.results.text import folded, table, wrapped
+from ssdlab.results.text import counted, folded, table, wrapped
 from ssdlab.running.batch import Batch
 from ssdlab.running.compare_runs import check_seeds
 from ssdlab.running.runner import PlannedRun, RunEnd, Threads, Work, cores
 
 JSON, CSV = "compare.json", "compare.csv"
-WAITS = ("group_ns", "slowed_ns", "stopped_ns")
-"""Activities of a client in which it waits for other writers or for background work."""
-PROCESSOR = ("processor_ns", "core_ns")
-"""Activities in which it has a core or waits for one."""
 PARTS: dict[str, tuple[str, ...]] = {
-    "processor": PROCESSOR,
+    "processor": ("processor_ns", "core_ns"),
     "reads": ("read_ns",),
     "writes": ("write_ns",),
-    "stalls": WAITS,
+    "stalls": ("group_ns", "slowed_ns", "stopped_ns"),
 }
-"""Parts of the time of clients, with their activities in a report."""
+"""Parts of the time of clients, with their activities in a report. A client that has a core or
+waits for one is at "processor"; one that waits for other writers or for background work stalls."""
 BACKGROUND_PARTS = ("processor", "reads", "writes")
 """Those of background work, which never stalls."""
+OWN_SIZES = ("mixgraph",)
+"""Workloads that have value sizes of their own, as traces do."""
+DECIDED = ("store.reuse", "cut_ns", "value_bytes")
+"""Host settings that a comparison decides, or does not compare."""
+INPUT_ERRORS = (ConfigError, OutputError, WorkloadError)
 Measure: TypeAlias = "Callable[[Simulated], float | None]"
 
 
@@ -60,7 +56,7 @@ class StoreRun:
     @property
     def title(self) -> str:
         """Its name in words."""
-        return f"{self.value_bytes} B, {self.remap}, seed {self.seed}"
+        return f"{self.value_bytes:,} B {self.remap} seed {self.seed}"
 
     @property
     def folder(self) -> str:
@@ -80,16 +76,14 @@ def amplification(simulated: Simulated) -> float | None:
     return None if drive["invalidating"] else simulated.write_amplification
 
 
-def frequent(simulated: Simulated) -> str:
-    """The most frequent operation of the last phase."""
-    latency: dict[str, dict[str, int]] = simulated.phases[-1]["latency"]
-    return max(latency, key=lambda op: latency[op]["count"])
+def p99(operation: str) -> Measure:
+    """The 99th percentile of the latency of an operation in the last phase, nanoseconds."""
 
+    def percentile(simulated: Simulated) -> float | None:
+        value: float | None = simulated.phases[-1]["latency"].get(operation, {}).get("p99_ns")
+        return value
 
-def p99(simulated: Simulated) -> float | None:
-    """The 99th percentile of the most frequent operation of the last phase, nanoseconds."""
-    value: float | None = simulated.phases[-1]["latency"][frequent(simulated)]["p99_ns"]
-    return value
+    return percentile
 
 
 def time_share(part: str, actors: str = "clients") -> Measure:
@@ -114,8 +108,8 @@ def hits(simulated: Simulated) -> float | None:
     return cache["hits"] / pages if pages else None
 
 
-def unchanged(level: int) -> Measure:
-    """Share of the data blocks written to a level that were taken over."""
+def reused(level: int) -> Measure:
+    """Share of the data blocks written to a level that were reused."""
 
     def share(simulated: Simulated) -> float | None:
         value: float | None = simulated.report["store"]["levels"][level]["udb_share"]
@@ -127,20 +121,23 @@ def unchanged(level: int) -> Measure:
 MEASURES: dict[str, Measure] = {
     "operations_per_s": rate,
     "write_amplification": amplification,
-    "p99_ns": p99,
     **{f"{part}_share": time_share(part) for part in PARTS},
     **{f"background_{part}_share": time_share(part, "background") for part in BACKGROUND_PARTS},
     "cache_hit_share": hits,
 }
-"""Columns of `rows`: numbers of a simulation."""
+"""Columns of `Compared.rows`, besides the percentiles of each operation."""
+HEAD = ("", "ops/s", "WA", "p99", *PARTS, "cache hits", "reused blocks by level")
+"""The head of the table of a value size."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Simulations of the store under several lines, sizes of values and seeds."""
+    """Simulations of the store under several variants, value sizes and seeds."""
 
+    plan: ComparisonPlan
+    """What was asked for."""
     runs: Mapping[StoreRun, Simulated]
-    """Those that completed."""
+    """Those that completed, in the order of the plan."""
     failures: Mapping[str, str]
     """Why others could not, by title."""
     interrupted: bool
@@ -148,74 +145,116 @@ class Compared:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """The sizes of values, in bytes."""
-        return [*dict.fromkeys(run.value_bytes for run in self.runs)]
+        """The value sizes in bytes under which there is something to show."""
+        return [size for size in self.plan.settings if self.seeds(size)]
 
-    def lines(self, size: int) -> list[Remap]:
-        """The lines that were completed with this size; the first one is the baseline."""
-        return [*dict.fromkeys(run.remap for run in self.runs if run.value_bytes == size)]
+    def variants(self, size: int) -> list[Remap]:
+        """The variants that completed with this value size, at least with one seed."""
+        completed = {run.remap for run in self.runs if run.value_bytes == size}
+        return [remap for remap in self.plan.remaps if remap in completed]
 
-    def of(self, size: int, line: Remap) -> dict[int, Simulated]:
-        """The simulations of a line, by seed."""
-        return {
-            run.seed: simulated
-            for run, simulated in self.runs.items()
-            if (run.value_bytes, run.remap) == (size, line)
-        }
+    def seeds(self, size: int) -> list[int]:
+        """The seeds with which all of these variants completed: only these are compared."""
+        variants = self.variants(size)
+        return [
+            seed
+            for seed in self.plan.seeds
+            if variants and all(StoreRun(size, remap, seed) in self.runs for remap in variants)
+        ]
 
-    def mean(self, size: int, line: Remap, measure: Measure) -> float | None:
+    def of(self, size: int, variant: Remap) -> list[Simulated]:
+        """The simulations of a variant, by seed."""
+        return [self.runs[StoreRun(size, variant, seed)] for seed in self.seeds(size)]
+
+    @property
+    def baseline(self) -> Remap:
+        """The variant that ratios refer to."""
+        return self.plan.remaps[0]
+
+    @cached_property
+    def operation(self) -> str:
+        """The most frequent operation of the last phase, in all runs together."""
+        counts: Counter[str] = Counter()
+        for simulated in self.runs.values():
+            for name, latency in simulated.phases[-1]["latency"].items():
+                counts[name] += latency["count"]
+        return max(counts, key=counts.__getitem__, default="operation")
+
+    def mean(self, size: int, variant: Remap, measure: Measure) -> float | None:
         """The mean over seeds; None if a seed has no such number."""
-        values = [measure(simulated) for simulated in self.of(size, line).values()]
+        values = [measure(simulated) for simulated in self.of(size, variant)]
         known = [value for value in values if value is not None]
         return statistics.fmean(known) if known and len(known) == len(values) else None
 
-    def ratio(self, size: int, line: Remap, measure: Measure) -> Ratio | None:
-        """The ratio to the first line, pair by pair of seeds."""
-        runs, base = self.of(size, line), self.of(size, self.lines(size)[0])
-        seeds = [seed for seed in runs if seed in base]
-        pairs = [(measure(runs[seed]), measure(base[seed])) for seed in seeds]
-        known = [(a, b) for a, b in pairs if a is not None and b is not None]
-        if not known or len(known) < len(pairs) or not all(b for _, b in known):
+    def ratio(
+        self, size: int, variant: Remap, measure: Measure, base: Remap | None = None
+    ) -> Ratio | None:
+        """The ratio to the baseline, or to `base`, pair by pair of seeds; None if it has none."""
+        base = base or self.baseline
+        if base not in self.variants(size):
             return None
-        if len(known) == 1:
-            return Ratio(1, known[0][0] / known[0][1], None, None)
-        return paired_ratio([a for a, _ in known], [b for _, b in known])
+        values = [measure(simulated) for simulated in self.of(size, variant)]
+        others = [measure(simulated) for simulated in self.of(size, base)]
+        pairs = [(a, b) for a, b in zip(values, others, strict=True) if a and b]
+        if len(pairs) < len(values):
+            return None
+        if len(pairs) == 1:
+            return Ratio(1, pairs[0][0] / pairs[0][1], None, None)
+        return paired_ratio([a for a, _ in pairs], [b for _, b in pairs])
 
     @cached_property
     def rows(self) -> list[dict[str, float | int | str | None]]:
-        """The numbers of each simulation: its size, line and seed, then `MEASURES`."""
+        """The numbers of each simulation: its value size, variant and seed, then its measures."""
+        operations = sorted({op for run in self.runs.values() for op in run.phases[-1]["latency"]})
+        measures = {**MEASURES, **{f"{name}_p99_ns": p99(name) for name in operations}}
         return [
             {"value_bytes": run.value_bytes, "remap": run.remap, "seed": run.seed}
-            | {name: measure(simulated) for name, measure in MEASURES.items()}
+            | {name: measure(simulated) for name, measure in measures.items()}
             for run, simulated in self.runs.items()
         ]
 
     @property
     def answer(self) -> list[str]:
-        """A sentence for each size of values: which line is fastest, and what it writes."""
-        return [self._answer(size) for size in self.sizes]
+        """For each value size which variant is fastest, and what it writes."""
+        missing = [size for size in self.plan.settings if size not in self.sizes]
+        none = [f"Values of {size:,} B: no seed completed under all variants." for size in missing]
+        return [*(f"Values of {size:,} B: {self._answer(size)}" for size in self.sizes), *none]
 
     def _answer(self, size: int) -> str:
-        lines = self.lines(size)
-        values, base = f"Values of {size:,} B", lines[0]
-        ratios = {line: ratio for line in lines[1:] if (ratio := self.ratio(size, line, rate))}
-        if not ratios:
-            return f"{values}: there is nothing to compare {base} with."
-        fastest = max(ratios, key=lambda line: ratios[line].ratio)
-        speed, written = ratios[fastest], self.ratio(size, fastest, amplification)
-        if speed.n > 1 and speed.order == UNDECIDED:
-            verdict = f"{fastest} cannot be distinguished from {base} in speed"
-        elif speed.ratio <= 1:
-            verdict = f"{base} is fastest, {fastest} has {_times(speed)} its rate"
+        variants, base = self.variants(size), self.baseline
+        if len(variants) < 2:
+            return f"only {variants[0]} completed."
+        rates = {name: self.mean(size, name, rate) for name in variants}
+        if None in rates.values():
+            return "no operation ended in the last phase."
+        best = max(variants, key=lambda name: rates[name] or 0)
+        ratios = {name: self.ratio(size, name, rate, best) for name in variants if name != best}
+        close = [name for name, ratio in ratios.items() if ratio and _is_tied(ratio)]
+        if len(self.seeds(size)) == 1:
+            if len(close) == len(ratios):
+                return "all variants have the same rate."
+            first = f"{best} has the highest rate (one seed, so no interval)."
+        elif not close:
+            first = f"{best} is fastest."
+        elif len(close) == len(ratios):
+            return f"the rates of {_listed(variants)} cannot be distinguished."
         else:
-            verdict = f"{fastest} is fastest, {_times(speed)} the rate of {base}"
-        if written is None:
-            return f"{values}: {verdict}; write amplification is not known (see the warnings)."
-        return f"{values}: {verdict}; it writes {_times(written)} what {base} writes."
+            first = f"{_listed([best, *close])} are fastest and cannot be distinguished."
+        if base not in variants:
+            return f"{first} {base} did not complete."
+        named = [name for name in variants if name != base] if best == base else [best]
+        return " ".join([first, *(self._beside(size, name) for name in named)])
+
+    def _beside(self, size: int, name: Remap) -> str:
+        """How a variant compares with the baseline."""
+        speed, written = self.ratio(size, name, rate), self.ratio(size, name, amplification)
+        clauses = [f"has {_times(speed)} the rate of {self.baseline}"] if speed else []
+        clauses += [f"writes {_times(written)} as much"] if written else []
+        return f"{name} {' and '.join(clauses)}."
 
     @property
     def warnings(self) -> list[str]:
-        """What invalidates numbers of drives: texts that differ in numbers alone are given once."""
+        """What invalidates write amplification: texts that differ in numbers are given once."""
         texts = [
             (run.title, text)
             for run, simulated in self.runs.items()
@@ -225,31 +264,51 @@ class Compared:
         ]
         return folded(texts, len(self.runs))
 
-    def head(self) -> str:
-        """What was run."""
-        simulated = next(iter(self.runs.values()))
-        seeds = len({run.seed for run in self.runs})
-        text = simulated.head.partition(";")[0]
-        return f"{text}; {ONE_SEED if seeds == 1 else f'{seeds} seeds'}"
+    @property
+    def problems(self) -> list[str]:
+        """What did not complete, and what invalidates numbers."""
+        missing = len([*self.plan.runs]) - len(self.runs) - len(self.failures)
+        early = f"interrupted: {counted(missing, 'run')} did not end"
+        return [
+            *([early] if self.interrupted else []),
+            *(f"{title} failed: {why}" for title, why in self.failures.items()),
+            *(f"write amplification is not known: {text}" for text in self.warnings),
+        ]
 
     def caption(self, size: int) -> str:
-        """What the table of a size of values shows."""
-        base = self.lines(size)[0]
-        simulated = next(iter(self.of(size, base).values()))
-        records = simulated.report["settings"]["records"]
+        """What the table of a value size shows."""
+        settings = self.of(size, self.variants(size)[0])[0].report["settings"]
+        ratios = f"; ratios to {self.baseline}" if self.baseline in self.variants(size) else ""
+        seeds = self.seeds(size)
         return (
-            f"values of {size:,} B, {records:,} records; p99 of {frequent(simulated)}; ratios to"
-            f" {base}"
+            f"Values of {size:,} B, {counted(settings['records'], 'record')}: means over"
+            f" {counted(len(seeds), 'seed')}, p99 of {self.operation}{ratios}"
         )
 
     def to_json(self) -> str:
-        """The answer, the numbers of each simulation, and what could not finish."""
+        """What was asked for, the answer, the numbers of each run, and what could not finish."""
+        ratios = [
+            {"value_bytes": size, "remap": name, "measure": key}
+            | {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high, "seeds": ratio.n}
+            for size in self.sizes
+            for name in self.variants(size)
+            if name != self.baseline
+            for key, measure in MEASURES.items()
+            if (ratio := self.ratio(size, name, measure))
+        ]
         values = {
             "version": 1,
             "completed": not self.failures and not self.interrupted,
+            "workload": str(self.plan.workload),
+            "config": self.plan.config.values,
+            "settings": self.plan.given,
+            "remaps": self.plan.remaps,
+            "value_bytes": [*self.plan.settings],
+            "seeds": self.plan.seeds,
             "failures": self.failures,
             "answer": self.answer,
             "warnings": self.warnings,
+            "ratios": ratios,
             "rows": self.rows,
         }
         return json.dumps(values, indent=1) + "\n"
@@ -257,59 +316,57 @@ class Compared:
     def to_csv(self) -> str:
         """`rows` as CSV; what is not known is empty."""
         out = io.StringIO()
-        names = ["value_bytes", "remap", "seed", *MEASURES]
+        names = [*self.rows[0]] if self.rows else ["value_bytes", "remap", "seed", *MEASURES]
         writer = csv.DictWriter(out, names, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
         return out.getvalue()
 
     def summary(self) -> str:
-        """The answer, and a table for each size of values, as text."""
-        out: list[str] = []
-        if self.runs:
-            out += [*wrapped("", self.head()), ""]
-        for title, why in self.failures.items():
-            out += wrapped("FAILED  ", f"{title}: {why}")
+        """The answer, and a table for each value size, as text."""
+        out = [*wrapped("", self.plan.head), ""]
         for sentence in self.answer:
             out += wrapped("", sentence)
-        for text in self.warnings:
-            out += wrapped("INVALID  ", text)
+        for text in self.problems:
+            out += wrapped("  ! ", text)
         for size in self.sizes:
-            out += ["", self.caption(size)]
-            out += table(HEAD, [self.cells(size, line) for line in self.lines(size)])
+            out += ["", *wrapped("", self.caption(size))]
+            out += table(HEAD, [self.cells(size, name) for name in self.variants(size)])
         return "\n".join(out) + "\n"
 
-    def cells(self, size: int, line: Remap) -> list[str]:
-        """The cells of a line under `HEAD`."""
-        is_base = line == self.lines(size)[0]
+    def cells(self, size: int, variant: Remap) -> list[str]:
+        """The cells of a variant under `HEAD`."""
 
         def with_ratio(measure: Measure, text: Callable[[float], str]) -> str:
-            value = self.mean(size, line, measure)
-            ratio = None if is_base else self.ratio(size, line, measure)
+            value = self.mean(size, variant, measure)
+            ratio = None if variant == self.baseline else self.ratio(size, variant, measure)
             return (
                 "-" if value is None else f"{text(value)}{f' {ratio.ratio:.2f}x' if ratio else ''}"
             )
 
-        levels = len(next(iter(self.of(size, line).values())).report["store"]["levels"])
-        shares = [self.mean(size, line, unchanged(level)) for level in range(levels)]
+        levels = range(len(self.of(size, variant)[0].report["store"]["levels"]))
+        shares = {level: self.mean(size, variant, reused(level)) for level in levels}
+        known = [
+            f"{level}: {percent(share)}" for level, share in shares.items() if share is not None
+        ]
         return [
-            line,
+            variant,
             with_ratio(rate, lambda value: f"{value:,.0f}"),
             with_ratio(amplification, lambda value: f"{value:.2f}"),
-            with_ratio(p99, duration),
-            *(percent(self.mean(size, line, time_share(part))) for part in PARTS),
-            percent(self.mean(size, line, hits)),
-            ", ".join(
-                f"{level}: {percent(share)}"
-                for level, share in enumerate(shares)
-                if share is not None
-            )
-            or "-",
+            with_ratio(p99(self.operation), duration),
+            *(percent(self.mean(size, variant, time_share(part))) for part in PARTS),
+            percent(self.mean(size, variant, hits)),
+            ", ".join(known) or "-",
         ]
 
 
-HEAD = ("", "ops/s", "WA", "p99", *PARTS, "cache hits", "blocks taken over by level")
-"""The head of the table of a size of values."""
+def _is_tied(ratio: Ratio) -> bool:
+    """Whether two rates are equal, or intervals do not distinguish them."""
+    return ratio.ratio == 1 if ratio.n == 1 else ratio.order in (UNDECIDED, "equal")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]])
 
 
 def _times(ratio: Ratio) -> str:
@@ -320,12 +377,14 @@ def _times(ratio: Ratio) -> str:
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """What is compared: every line under every size of values, with the same seeds."""
+    """What is compared: every variant under every value size, with the same seeds."""
 
     config: Config
     workload: str | Path
+    given: Mapping[str, object]
+    """Host settings of the user."""
     settings: Mapping[int, Mapping[str, object]]
-    """Host settings by size of values, in bytes."""
+    """All host settings by value size, in bytes."""
     remaps: tuple[Remap, ...]
     seeds: tuple[int, ...]
 
@@ -342,34 +401,40 @@ class ComparisonPlan:
         """Check what is asked for; as `compare`."""
         config, given = load_config(config), dict(settings or {})
         asked: dict[str, Any] = {**defaults(), **given}
-        records, sizes = asked["records"], [*value_bytes] or [asked["value_bytes"]]
-        for name, values in (("remaps", remaps), ("value_bytes", sizes)):
-            if len(set(values)) < len(values):
-                raise ConfigError([f"{argument(name)}: {[*values]} names one twice"])
-        unknown = [line for line in remaps if line not in REMAPS]
-        if unknown or not remaps:
-            found = repr(unknown[0]) if unknown else "nothing"
-            lines = ", ".join(REMAPS)
-            raise ConfigError([f"{argument('remaps')}: found {found}; expected some of {lines}"])
-        for name, values in (("value_bytes", sizes), ("records", [records])):
-            wrong = [value for value in values if not isinstance(value, int) or value < 1]
-            if wrong:
-                message = f"{argument(name)}: found {wrong[0]!r}; expected whole numbers from 1"
-                raise ConfigError([message])
+        sizes = [*value_bytes] or [asked["value_bytes"]]
+        _check_remaps(remaps, given)
+        for name, values in (("value_bytes", sizes), *((key, [asked[key]]) for key in SCALED)):
+            _check_numbers(argument(name) if name == "value_bytes" else name, values)
+        if value_bytes and (str(workload) in OWN_SIZES or Path(workload).is_file()):
+            message = f"{argument('value_bytes')}: {workload} has value sizes of its own"
+            raise ConfigError([message])
         if seeds is not None:
             check_seeds(seeds)
-        data = records * sizes[0]
         first = config.values["run"]["seed"]
+
+        def scaled(size: int) -> dict[str, object]:
+            """The same bytes of values are stored and written under all sizes."""
+            return {key: max(1, round(asked[key] * sizes[0] / size)) for key in SCALED}
+
         return ComparisonPlan(
             config,
             workload,
-            {
-                size: {**given, "value_bytes": size, "records": max(1, round(data / size))}
-                for size in sizes
-            },
+            given,
+            {size: {**given, "value_bytes": size, **scaled(size)} for size in sizes},
             tuple(line for name in remaps for line in REMAPS if line == name),
             tuple(range(first, first + (seeds or 1))),
         )
+
+    @property
+    def head(self) -> str:
+        """What is run."""
+        values = self.config.values
+        given = {name: set_text(value) for name, value in self.given.items()}
+        settings = [f"{name} = {text}" for name, text in {**changed_keys(values), **given}.items()]
+        seeds = ONE_SEED if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
+        preset = values.get("preset") or values["run"]["name"]
+        parts = [f"{self.workload} on {preset}", ", ".join(settings), seeds]
+        return "; ".join(filter(None, parts))
 
     @property
     def runs(self) -> Iterator[StoreRun]:
@@ -383,24 +448,59 @@ class ComparisonPlan:
         """Execute all runs, `jobs` at a time. Ctrl-C keeps those that have ended."""
         folder = None if out is None else new_folder(out)
         runner = _Simulations(jobs, plan=self, out=folder)
-        failures: dict[str, str] = {}
+        failures: dict[StoreRun, str] = {}
 
         def take(planned: PlannedRun, ending: RunEnd) -> None:
             if ending.how == "failed":
-                failures[planned.title] = ending.why
+                failures[planned.key] = ending.why
 
         planned = (PlannedRun(run.title, self.config, key=run) for run in self.runs)
         batch = Batch(planned, take)
-        batch.run(runner, progress)
+        try:
+            batch.run(runner, progress)
+        except INPUT_ERRORS:
+            # Bad input, which the first run has found.
+            if folder is not None:
+                shutil.rmtree(folder)
+            raise
         completed = {run: runner.completed[run] for run in self.runs if run in runner.completed}
-        compared = Compared(completed, failures, batch.interrupted)
+        why = {run.title: failures[run] for run in self.runs if run in failures}
+        compared = Compared(self, completed, why, batch.interrupted)
         if folder is not None:
             from ssdlab.kv.comparison_page import page
 
-            files = {JSON: compared.to_json(), CSV: compared.to_csv()}
-            files |= {PAGE: page(compared)} if completed else {}
+            files = {JSON: compared.to_json(), CSV: compared.to_csv(), PAGE: page(compared)}
             outputs.write_all({folder / name: outputs.text(text) for name, text in files.items()})
         return compared
+
+
+SCALED = ("records", "operations")
+"""Host settings that follow the value size."""
+
+
+def _check_remaps(remaps: Sequence[str], given: Mapping[str, object]) -> None:
+    lines = ", ".join(REMAPS)
+    if isinstance(remaps, str) or not remaps:
+        raise ConfigError([f"{argument('remaps')}: found {remaps!r}; expected some of {lines}"])
+    for remap in remaps:
+        if remap not in REMAPS:
+            raise ConfigError([f"{argument('remaps')}: found {remap!r}; expected some of {lines}"])
+        if [*remaps].count(remap) > 1:
+            raise ConfigError([f"{argument('remaps')}: {remap} is given twice"])
+    decided = [name for name in DECIDED if name in given and name != "value_bytes"]
+    if decided:
+        raise ConfigError([f"{decided[0]}: a comparison does not take it; use kv simulate"])
+    if given.get("store.pages_per_block") == 0 and [*remaps] != ["off"]:
+        message = "store.pages_per_block: expected 1 or more, as blocks begin at pages"
+        raise ConfigError([message])
+
+
+def _check_numbers(name: str, values: Sequence[object]) -> None:
+    for value in values:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ConfigError([f"{name}: found {value!r}; expected whole numbers from 1"])
+        if [*values].count(value) > 1:
+            raise ConfigError([f"{name}: {value} is given twice"])
 
 
 @dataclass(frozen=True)
@@ -428,6 +528,11 @@ class _Simulations(Threads):
             )
         except KeyboardInterrupt:
             return RunEnd("interrupted")
+        except INPUT_ERRORS as error:
+            # What others have done is kept.
+            if not self.completed:
+                raise
+            return RunEnd("failed", why=str(error))
         if simulated.error:
             return RunEnd("failed", why=simulated.error)
         if not simulated.completed:
@@ -445,15 +550,15 @@ def compare(
     seeds: int | None = None,
     settings: Mapping[str, object] | None = None,
     set: Mapping[str, object] | None = None,
-    out: Path | None = None,
+    out: str | Path | None = None,
 ) -> Compared:
     """Simulate the store with and without remapping; `ssdlab kv compare` is this as a command.
 
-    Every line of `remaps` runs under every size of `value_bytes` (default: the host setting) with
-    the seeds `run.seed`, `run.seed` + 1, ... The first line is the baseline. The values of the
-    store have the same bytes under all sizes: `records` is that of the first size. Other arguments
-    are those of `simulate`. `out` is a new folder for `compare.json`, `compare.csv`, `report.html`
-    and a folder for each run.
+    Every variant of `remaps` runs with every value size of `value_bytes` (default: the host
+    setting) and the seeds `run.seed`, `run.seed` + 1, ... The first variant is the baseline.
+    `records` and `operations` are those of the first value size; others are scaled, so that as many
+    bytes of values are stored and written. Other arguments are those of `simulate`. `out` is a new
+    folder for `compare.json`, `compare.csv`, `report.html` and a folder for each run.
 
     Raises `ConfigError`, `OutputError`, `WorkloadError`. What could not finish is in `failures`.
     """
@@ -465,4 +570,4 @@ def compare(
         seeds=seeds,
         settings=settings,
     )
-    return plan.run(out, cores(), progress=False)
+    return plan.run(None if out is None else Path(out), cores(), progress=False)

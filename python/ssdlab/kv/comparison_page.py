@@ -1,4 +1,4 @@
-"""The page of a comparison of the store: the answer, where time and writes went, and each line."""
+"""The page of a comparison of the store."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from ssdlab.display.numbers import duration, percent
+from ssdlab.display.numbers import duration, on_page, percent
 from ssdlab.html.answer import paragraph
 from ssdlab.html.page import Section, document, figures, table, warnings_box
-from ssdlab.html.plot import Figure, StackedBars
-from ssdlab.kv.comparison import BACKGROUND_PARTS, HEAD, PARTS, StoreRun, time_share, unchanged
+from ssdlab.html.plot import Figure, MissingPlot, StackedBars
+from ssdlab.kv.comparison import BACKGROUND_PARTS, HEAD, PARTS, reused, time_share
 from ssdlab.kv.simulation import PAGE, Remap, Simulated
-from ssdlab.kv.simulation_page import course
+from ssdlab.kv.simulation_page import SHORTER, course
 
 if TYPE_CHECKING:
     from ssdlab.kv.comparison import Compared
 
+UNSTEADY = (
+    " The warnings above say why these are no steady write amplifications: they are what these runs"
+    " wrote."
+)
 OVER_TIME = ("background", "channels", "collection")
 """Figures of the course of a simulation that show what its compactions do to the drive."""
 
@@ -29,16 +33,16 @@ def _bars(
     value: Callable[[Simulated, str], float],
     form: StackedBars,
 ) -> StackedBars:
-    """A row of parts for each size and line: means over seeds."""
+    """A row of parts for each value size and variant: means over seeds."""
 
     def row(size: int, line: Remap) -> tuple[float, ...]:
-        runs = compared.of(size, line).values()
+        runs = compared.of(size, line)
         return tuple(statistics.fmean(value(run, part) for run in runs) for part in parts)
 
     rows = tuple(
         (f"{size:,} B, {line}", row(size, line))
         for size in compared.sizes
-        for line in compared.lines(size)
+        for line in compared.variants(size)
     )
     return replace(form, parts=parts, rows=rows)
 
@@ -87,7 +91,7 @@ def _plots(compared: Compared) -> Iterator[Figure]:
                 "written",
                 "Write amplification by cause",
                 "Bytes programmed into flash for each byte of keys and values, from the load to"
-                " the last compaction.",
+                f" the last compaction.{UNSTEADY if compared.warnings else ''}",
                 (),
                 (),
                 "ratio",
@@ -102,23 +106,27 @@ def _time_table(compared: Compared, size: int) -> str:
         *(time_share(part, "background") for part in BACKGROUND_PARTS),
     ]
     head = [
-        "line",
+        "variant",
         *(f"clients: {part}" for part in PARTS),
         *(f"background: {part}" for part in BACKGROUND_PARTS),
     ]
     rows = [
         (line, [percent(compared.mean(size, line, measure)) for measure in measures])
-        for line in compared.lines(size)
+        for line in compared.variants(size)
     ]
-    return table(head, rows, f"Where the time went, values of {size:,} B")
+    return table(
+        head,
+        rows,
+        f"Where the time went, values of {size:,} B; background work is idle otherwise",
+    )
 
 
 def _levels_table(compared: Compared, size: int) -> str:
-    """Shares of the data blocks taken over, by level; nothing if none was counted."""
-    lines = compared.lines(size)
+    """Shares of the reused data blocks, by level; nothing if none was counted."""
+    lines = compared.variants(size)
     levels = range(len(next(iter(compared.runs.values())).report["store"]["levels"]))
     shares = {
-        line: [compared.mean(size, line, unchanged(level)) for level in levels] for line in lines
+        line: [compared.mean(size, line, reused(level)) for level in levels] for line in lines
     }
     used = [level for level in levels if any(row[level] is not None for row in shares.values())]
     if not used:
@@ -127,47 +135,45 @@ def _levels_table(compared: Compared, size: int) -> str:
         (line, ["–" if row[level] is None else percent(row[level]) for level in used])
         for line, row in shares.items()
     ]
-    head = ["line", *(f"level {level}" for level in used)]
-    return table(head, rows, f"Data blocks taken over, values of {size:,} B")
+    head = ["variant", *(f"level {level}" for level in used)]
+    return table(head, rows, f"Reused data blocks, values of {size:,} B")
 
 
 def _size_section(compared: Compared, size: int) -> str:
     rows = [
-        (line, [escape(cell) for cell in compared.cells(size, line)[1:]])
-        for line in compared.lines(size)
+        (line, [on_page(escape(cell)) for cell in compared.cells(size, line)[1:]])
+        for line in compared.variants(size)
     ]
-    caption = f"{compared.caption(size).capitalize()}; means over seeds"
     return (
-        table(["line", *HEAD[1:]], rows, caption)
+        table(["variant", *HEAD[1:]], rows, compared.caption(size))
         + _time_table(compared, size)
         + _levels_table(compared, size)
     )
 
 
 def _over_time(compared: Compared, size: int) -> Iterator[Figure]:
-    """Background work and collection of the drive, for the first seed of each line."""
-    for line in compared.lines(size):
-        simulated = next(iter(compared.of(size, line).values()))
-        for figure in course(simulated.report):
-            if figure.key in OVER_TIME:
-                title = f"{figure.title}: {line}"
-                yield replace(figure, key=f"{figure.key}-{size}-{line}", title=title)
+    """Background work and collection of the drive, for the first seed of each variant."""
+    for line in compared.variants(size):
+        simulated, name = compared.of(size, line)[0], f"{line}, seed {compared.seeds(size)[0]}"
+        drawn = [figure for figure in course(simulated.report) if figure.key in OVER_TIME]
+        if not drawn:
+            reason = f"The simulation is shorter than two intervals{SHORTER}"
+            yield MissingPlot(f"course-{size}-{line}", f"Over time: {name}", reason)
+        for figure in drawn:
+            title = f"{figure.title}: {name}"
+            yield replace(figure, key=f"{figure.key}-{size}-{line}", title=title)
 
 
 def page(compared: Compared) -> str:
     """The whole page."""
-    runs: list[StoreRun] = [*compared.runs]
-    problems = [
-        *(f"{title}: {why}" for title, why in compared.failures.items()),
-        *compared.warnings,
-    ]
+    problems, sizes = compared.problems, compared.sizes
     links = [
         (
             f'<a href="{run.folder}/{PAGE}">{escape(run.title)}</a>',
             compared.runs[run].digest,
-            duration(compared.runs[run].report["simulated_ns"]),
+            on_page(duration(compared.runs[run].report["simulated_ns"])),
         )
-        for run in runs
+        for run in compared.runs
     ]
     run_rows = "".join(
         f"<tr><td>{link}</td><td>{digest}</td><td>{time}</td></tr>" for link, digest, time in links
@@ -183,16 +189,16 @@ def page(compared: Compared) -> str:
             "Answer",
             (warnings_box(problems) if problems else "") + paragraph(" ".join(compared.answer)),
         ),
-        Section("where", "Where time and writes went", figures(_plots(compared))),
+        Section("where", "Where time and writes went", figures(_plots(compared)) if sizes else ""),
         *(
             Section(
                 f"size-{size}",
                 f"Values of {size:,} B",
                 _size_section(compared, size) + figures(_over_time(compared, size)),
             )
-            for size in compared.sizes
+            for size in sizes
         ),
         Section("runs", "Runs", run_table),
     ]
-    lead = f'<p class="lead">{escape(compared.head())}</p>'
+    lead = f'<p class="lead">{escape(compared.plan.head)}</p>'
     return document("The store with and without remapping", lead, sections)

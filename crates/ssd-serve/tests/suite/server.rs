@@ -1,7 +1,6 @@
 //! The server with clients on real sockets.
 
 use crate::rig::{Temporary, config, export, fold, open, with_state};
-use ssd_core::host::device::Device as _;
 use ssd_run::Unattended;
 use ssd_serve::engine::{Engine, Refusal};
 use ssd_serve::listener::Listener;
