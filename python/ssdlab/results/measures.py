@@ -303,8 +303,9 @@ class Energy:
 class Raid:
     """Parity groups: how their parity was updated.
 
-    Every write and TRIM of a group is one update; `flash.programs.parity = rmw + rcw + full` in a
-    completed run without warm-up in which no chip fails.
+    Every write and TRIM of a group is one update, or a part of one (`merged`);
+    `flash.programs.parity = rmw + rcw + full` in a completed run without warm-up in which no chip
+    fails.
     """
 
     rmw: int
@@ -321,6 +322,9 @@ class Raid:
     """Groups of the device."""
     reads_saved: int
     """Pages that were not read because the controller kept them."""
+    merged: int
+    """Updates that became a part of the one before them in their group (`raid.merge`), and do not
+    count above."""
     waited_for_room: int
     """Updates that waited for room in one of their pools."""
     deferred_gcs: int
