@@ -86,8 +86,10 @@ struct PoolSpace {
     gc_need: u32,
     /// Erased blocks that the running levelling job will open: 0 or 1.
     promised: u16,
-    /// Erased blocks that are kept for held pages, or for the recovery from a power cut.
+    /// Erased blocks that are kept: for held pages, and the `spare`.
     kept: u16,
+    /// Of these, the one that is kept for the recovery from a power cut: 0 or 1.
+    spare: u16,
     /// Pages held for frontiers that take copies, which are not available to others.
     held: u16,
     /// Whether a block has been opened since the last [`Space::take_opened`].
@@ -174,6 +176,7 @@ impl Space {
             gc_need: geo.pages_per_block,
             promised: 0,
             kept: u16::from(!config.power.is_off()),
+            spare: u16::from(!config.power.is_off()),
             held: 0,
             opened: false,
         };

@@ -50,18 +50,20 @@ impl Ssd {
     }
 
     /// Admit the TRIM of `pages`, in request slot `slot`. Groups without data left are dropped at once, unless an
-    /// update is under way; the others are parts of the request, because their parity has to be programmed.
+    /// update is under way; the others are parts of the request, because their parity has to be programmed. Returns how
+    /// many pages had data.
     #[inline(never)]
-    pub(in crate::sim) fn trim_groups(&mut self, slot: RequestSlot, pages: Pages) {
+    pub(in crate::sim) fn trim_groups(&mut self, slot: RequestSlot, pages: Pages) -> u64 {
         assert!(!self.core.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
+        let mut count = 0;
         while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
             let trimmed: Vec<Lpn> =
                 lpns.map(Lpn).filter(|&lpn| has_data(&self.core, lpn)).collect();
             if trimmed.is_empty() {
                 continue;
             }
-            self.core.ledger.measured.host.pages_trimmed += trimmed.len() as u64;
+            count += trimmed.len() as u64;
             if let Some(contents) = &mut self.contents {
                 trimmed.iter().for_each(|&lpn| contents.trim(lpn));
             }
@@ -87,6 +89,7 @@ impl Ssd {
             self.trim_all_buffered(&before);
             self.begin_if_first(update);
         }
+        count
     }
 
     /// Unmap all data of `group`, and with them its parity.
@@ -103,6 +106,7 @@ impl Ssd {
             let (raid, core) = self.parity();
             raid.release_page(core, lpn, committed);
         }
+        self.record_trim(trimmed, self.core.front.sequence);
         self.trim_all_buffered(&newest);
     }
 }

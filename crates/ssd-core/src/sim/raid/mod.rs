@@ -13,6 +13,7 @@ mod fail;
 mod lines;
 mod lost;
 mod outcome;
+mod power;
 mod read_buffer;
 mod rebuild;
 mod reconstruct;

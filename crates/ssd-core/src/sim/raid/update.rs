@@ -285,11 +285,14 @@ impl Ssd {
         let (pages, parity, method) =
             (std::mem::take(&mut entry.pages), entry.parity.slot, entry.plan.method);
         let (group, request, parts) = (entry.group, entry.cause.request, entry.parts);
+        let sequence = entry.sequence;
         assert!(!pages.is_empty(), "{update:?} changes nothing");
+        let mut trimmed = Vec::new();
         for page in &pages {
             if page.is_written() {
                 raid.commit_page(core, page.lpn, page.slot);
             } else {
+                trimmed.push(page.lpn);
                 raid.commit_trim(core, page.lpn, page.slot);
             }
         }
@@ -306,7 +309,11 @@ impl Ssd {
         raid.updates[update.at()].pages = pages;
         let next = raid.remove(update);
         if let Some(request) = request {
-            self.part_ends(request, &parts);
+            if trimmed.is_empty() {
+                self.part_ends(request, &parts);
+            } else {
+                self.end_trim_of_group(request, &trimmed, (sequence, parts));
+            }
         }
         self.release_group(group, next);
     }
