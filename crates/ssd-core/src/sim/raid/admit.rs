@@ -58,6 +58,9 @@ impl Ssd {
         let mut left = pages.first..pages.first + pages.count;
         let mut count = 0;
         while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
+            if self.power.is_some() {
+                self.join_trims(slot, lpns.clone());
+            }
             let trimmed: Vec<Lpn> =
                 lpns.map(Lpn).filter(|&lpn| has_data(&self.core, lpn)).collect();
             if trimmed.is_empty() {

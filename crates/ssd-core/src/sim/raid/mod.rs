@@ -115,6 +115,8 @@ struct Update {
     parity: Parity,
     /// Whether a page that it was to read is lost, so that it reads again.
     reads_again: bool,
+    /// Where power may be cut: later TRIMs of pages that it trims, which end with it.
+    joined: Vec<RequestSlot>,
 }
 
 /// All updates under way.
@@ -330,6 +332,7 @@ impl Update {
             sum: Payload::default(),
             parity: Parity { slot: OpSlot::NONE, home: PlaneId::NONE, stream: 0 },
             reads_again: false,
+            joined: Vec::new(),
         }
     }
 

@@ -6,6 +6,7 @@ use super::fail::Failures;
 use super::lost::{degradation, end_with_loss, note_lost_pages};
 use crate::config::Config;
 use crate::ftl::Ftl;
+use crate::ftl::map::Entry;
 use crate::metrics::counters::Parts;
 use crate::nand::nvram::Record;
 use crate::sim::array::event::Timer;
@@ -62,6 +63,23 @@ impl Ssd {
         power.end_when_recorded(core, slot, core.array.now);
     }
 
+    /// Let the TRIM in request slot `slot` wait for the updates under way that trim some of its pages already: a cut
+    /// could bring these pages back.
+    pub(super) fn join_trims(&mut self, slot: RequestSlot, lpns: std::ops::Range<u32>) {
+        let (raid, core) = self.parity();
+        debug_assert!(lpns.end <= core.ftl.geo.user_pages, "pages {lpns:?}");
+        for lpn in lpns.map(Lpn) {
+            let Entry::Slot(newest) = core.ftl.owners.newest(lpn) else { continue };
+            let update = core.array.ops[newest].update().filter(|_| core.is_trim(newest));
+            let Some(update) = update else { continue };
+            let joined = &mut raid.get(update).joined;
+            if !joined.contains(&slot) {
+                joined.push(slot);
+                core.front.requests.get(slot).parts.add(1);
+            }
+        }
+    }
+
     /// Record that `pages`, of one group and ascending, have been trimmed, and all that was admitted of them until
     /// `sequence`. A checkpoint that begins now includes it.
     pub(super) fn record_trim(&mut self, pages: &[Lpn], sequence: u64) {
@@ -78,11 +96,12 @@ impl Ssd {
     }
 
     /// End the part of `request` whose update has trimmed these `pages` and committed; its time went to `parts`. If
-    /// power may be cut, it ends when their record, of what was admitted until `sequence`, survives a cut.
+    /// power may be cut, it ends when their record, of what was admitted until `sequence`, survives a cut, as do the
+    /// parts of those that have `joined`.
     #[inline(never)]
     pub(super) fn end_trim_of_group(
         &mut self,
-        request: RequestSlot,
+        (request, joined): (RequestSlot, Vec<RequestSlot>),
         pages: &[Lpn],
         (sequence, parts): (u64, Parts),
     ) {
@@ -93,6 +112,9 @@ impl Ssd {
         self.record_trim(pages, sequence);
         let (power, core) = self.power_cuts();
         power.end_part_when_recorded(core, request, (core.array.now, parts));
+        for request in joined {
+            power.end_when_recorded(core, request, core.array.now);
+        }
     }
 
     /// The next chip failure.

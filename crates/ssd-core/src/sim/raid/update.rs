@@ -285,7 +285,7 @@ impl Ssd {
         let (pages, parity, method) =
             (std::mem::take(&mut entry.pages), entry.parity.slot, entry.plan.method);
         let (group, request, parts) = (entry.group, entry.cause.request, entry.parts);
-        let sequence = entry.sequence;
+        let (sequence, joined) = (entry.sequence, std::mem::take(&mut entry.joined));
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         let mut trimmed = Vec::new();
         for page in &pages {
@@ -312,7 +312,7 @@ impl Ssd {
             if trimmed.is_empty() {
                 self.part_ends(request, &parts);
             } else {
-                self.end_trim_of_group(request, &trimmed, (sequence, parts));
+                self.end_trim_of_group((request, joined), &trimmed, (sequence, parts));
             }
         }
         self.release_group(group, next);
