@@ -163,9 +163,6 @@ impl Ftl {
             blocks,
             geo,
         };
-        if let (Some(groups), true) = (&ftl.groups, ftl.may_lose_power()) {
-            ftl.flash.keep_lists(groups.chips());
-        }
         ftl.begin_life(config);
         ftl
     }

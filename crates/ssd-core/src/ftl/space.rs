@@ -347,11 +347,9 @@ impl Space {
     /// Pages of a pool that are not erased.
     #[must_use]
     pub fn used_in_pool(&self, pool: PoolId) -> u64 {
-        debug_assert!(
-            u64::from(self.pools[pool.at()].used) <= self.used,
-            "{pool:?} uses more than all"
-        );
-        u64::from(self.pools[pool.at()].used)
+        let used = u64::from(self.pools[pool.at()].used);
+        debug_assert!(used <= self.used, "{pool:?} uses more than all");
+        used
     }
 
     /// Pages of the device that are not erased.
@@ -374,8 +372,7 @@ impl Space {
         pool
     }
 
-    /// Note that `block`, of which `bound` pages were used, has been erased for the `erases`-th time; its job in `pool`
-    /// ends.
+    /// Note that `block`, with `bound` used pages, has been erased for the `erases`-th time; its job in `pool` ends.
     pub fn erased(&mut self, block: BlockId, first_plane: PlaneId, bound: u32, erases: u32) {
         let pool = self.pool(first_plane);
         let home = self.home(first_plane);
@@ -404,8 +401,7 @@ impl Space {
         self.check(pool);
     }
 
-    /// Note that a block whose home is `plane`, of which `bound` pages were used, has been erased for the last time;
-    /// its job ends.
+    /// Note that a block at home on `plane`, with `bound` used pages, has been erased for the last time; its job ends.
     pub fn worn_out(&mut self, plane: PlaneId, bound: u32) {
         let pool = self.pool(plane);
         debug_assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} has pages left to level");

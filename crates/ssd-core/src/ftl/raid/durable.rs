@@ -34,6 +34,15 @@ impl Ftl {
         self.parity_groups().pages(group).map(|lpn| self.number_of(lpn)).collect()
     }
 
+    /// Write into the out-of-band area of `page`, rebuilt for `lpn`, what its group holds, if power may be cut.
+    pub(crate) fn write_list_of_rebuilt(&mut self, lpn: Lpn, page: Ppn) {
+        debug_assert!(self.is_lost(lpn), "{lpn:?} is on flash already");
+        if self.may_lose_power() {
+            let list = self.list_of(self.parity_groups().group_of(lpn));
+            self.flash.set_list(page, &list);
+        }
+    }
+
     /// The pages that a checkpoint of this instant cannot cover, given those that updates have programmed and not
     /// committed (`landed`): these, and what has been programmed after them in their blocks.
     pub(crate) fn not_covered(&self, landed: &[Ppn]) -> Vec<Ppn> {

@@ -131,9 +131,8 @@ impl Image {
     pub fn own_bytes(&self) -> u64 {
         let (units, flash_blocks) = (self.erases.len() as u64, self.settled.len() as u64);
         let fixed = Image::bytes(u64::from(self.logical_pages), flash_blocks, units);
-        let listed = 12 * (self.sequences.len() + self.trims.len())
-            + 16 * self.sources.len()
-            + 8 * self.numbers.len();
+        let listed = 12 * (self.sequences.len() + self.trims.len()) + 16 * self.sources.len();
+        let listed = listed + 8 * self.numbers.len();
         debug_assert!(
             listed as u64 <= Image::MOST_LISTED * u64::from(self.logical_pages),
             "pages twice"

@@ -95,6 +95,24 @@ impl Ssd {
         count
     }
 
+    /// Admit the TRIM of `pages` in request slot `slot` where power may be cut: it completes when all of its groups
+    /// have been updated and its records survive a cut. `repeated`: it has been submitted before.
+    #[inline(never)]
+    pub(in crate::sim) fn trim_groups_with_records(
+        &mut self,
+        slot: RequestSlot,
+        pages: Pages,
+        repeated: bool,
+    ) {
+        debug_assert!(!self.is_off(), "a TRIM arrives without power");
+        let trimmed = self.trim_groups(slot, pages);
+        if !repeated {
+            self.core.ledger.measured.host.pages_trimmed += trimmed;
+        }
+        let (power, core) = self.power_cuts();
+        power.end_when_recorded(core, slot, core.array.now);
+    }
+
     /// Unmap all data of `group`, and with them its parity.
     fn drop_group(&mut self, group: GroupId, trimmed: &[Lpn]) {
         let parity = self.core.ftl.parity_groups().parity(group);

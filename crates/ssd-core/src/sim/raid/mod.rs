@@ -12,6 +12,7 @@ mod evict;
 mod fail;
 mod lines;
 mod lost;
+mod mount;
 mod outcome;
 mod power;
 mod read_buffer;

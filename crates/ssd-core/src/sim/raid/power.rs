@@ -1,30 +1,10 @@
-//! Parity groups and power cuts (ADR 0033): pages carry lists of what their groups hold, TRIMs have records, and a
-//! mount continues with missing chips and with the rebuild.
+//! Parity groups and power cuts (ADR 0033): pages carry lists of what their groups hold, and TRIMs have records.
 
-use super::Raid;
-use super::fail::Failures;
-use super::lost::{degradation, end_with_loss, note_lost_pages};
-use crate::config::Config;
-use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::metrics::counters::Parts;
 use crate::nand::nvram::Record;
-use crate::sim::array::event::Timer;
-use crate::sim::core::Core;
-use crate::sim::front::Pages;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, Ppn, RequestSlot, UpdateSlot};
-
-impl Raid {
-    /// As it is after a power cut of the device `ftl`. Updates are numbered on.
-    pub(in crate::sim) fn after_cut(self: Box<Raid>, config: &Config, ftl: &Ftl) -> Box<Raid> {
-        let mut new = Raid::new(config, ftl).expect("a device with parity");
-        debug_assert!(new.lines.firsts().next().is_none(), "an update survives");
-        new.count = self.count;
-        new.failures = self.failures.map(|failures| Failures::after_cut(failures, config));
-        new
-    }
-}
+use crate::units::{Lpn, OpSlot, Ppn, RequestSlot, UpdateSlot};
 
 impl Ssd {
     /// Write into the out-of-band area of the page in `slot`, which `update` has programmed, what the group will hold
@@ -43,24 +23,6 @@ impl Ssd {
         }
         *list.last_mut().expect("a group has parity") = entry.age;
         core.ftl.flash.set_list(page, &list);
-    }
-
-    /// Admit the TRIM of `pages` in request slot `slot` where power may be cut: it completes when all of its groups
-    /// have been updated and its records survive a cut. `repeated`: it has been submitted before.
-    #[inline(never)]
-    pub(in crate::sim) fn trim_groups_with_records(
-        &mut self,
-        slot: RequestSlot,
-        pages: Pages,
-        repeated: bool,
-    ) {
-        debug_assert!(!self.is_off(), "a TRIM arrives without power");
-        let trimmed = self.trim_groups(slot, pages);
-        if !repeated {
-            self.core.ledger.measured.host.pages_trimmed += trimmed;
-        }
-        let (power, core) = self.power_cuts();
-        power.end_when_recorded(core, slot, core.array.now);
     }
 
     /// Let the TRIM in request slot `slot` wait for the updates under way that trim some of its pages already: a cut
@@ -115,55 +77,5 @@ impl Ssd {
         for request in joined {
             power.end_when_recorded(core, request, core.array.now);
         }
-    }
-
-    /// The next chip failure.
-    pub(in crate::sim) fn next_failure(&self) -> Option<Nanos> {
-        let failures = self.raid.as_deref()?.failures.as_deref()?;
-        failures.to_come().map(|(_, at)| at).min()
-    }
-
-    /// Fail the chips that fail until `at`, while a mount reads: it will begin again without them.
-    pub(in crate::sim) fn chip_fails_during_mount(&mut self, at: Nanos) {
-        debug_assert!(self.is_off(), "the device has power");
-        let due = self.parity().0.failures().to_come().filter(|failure| failure.1 <= at);
-        for (number, at) in due.collect::<Vec<_>>() {
-            for plane in self.lose_chip(number, at).unwrap_or_default() {
-                self.core.ftl.lose_plane(plane);
-            }
-        }
-    }
-
-    /// Continue after a mount: chips that fail later have timers, and the rebuild goes on.
-    pub(in crate::sim) fn continue_groups(&mut self) {
-        debug_assert!(!self.is_off(), "the device has not been mounted");
-        let (power, core) = self.power_cuts();
-        power.end_last_step(core);
-        let (raid, core) = self.parity();
-        let Some(failures) = raid.failures.as_deref_mut() else { return };
-        for (number, at) in failures.to_come() {
-            core.array.set_timer(at.max(core.array.now), Timer::ChipFails(number));
-        }
-        failures.rebuild.enlist(Lpn(0));
-        let lost = core.ftl.lost.as_deref().map_or(0, |lost| lost.count());
-        let before = core.ledger.measured.degraded.as_deref().map_or(0, |d| d.pages_left);
-        if lost > before {
-            degradation(core).pages_lost += lost - before;
-        }
-        note_lost_pages(core);
-        if core.ftl.has_lost_two() {
-            end_with_loss(core);
-        }
-        core.note_room();
-        self.mid_instant = true;
-    }
-}
-
-/// Write into the out-of-band area of `page`, rebuilt for `lpn`, what its group holds, if power may be cut.
-pub(super) fn write_list_of_rebuilt(core: &mut Core, lpn: Lpn, page: Ppn) {
-    debug_assert!(core.ftl.is_lost(lpn), "{lpn:?} is on flash already");
-    if core.ftl.may_lose_power() {
-        let list = core.ftl.list_of(core.ftl.parity_groups().group_of(lpn));
-        core.ftl.flash.set_list(page, &list);
     }
 }

@@ -9,7 +9,6 @@
 
 use super::Raid;
 use super::lost::{degradation, has_lost_data, note_lost_pages};
-use super::power::write_list_of_rebuilt;
 use super::update::note_committed;
 use crate::config::Config;
 use crate::ftl::map::Entry;
@@ -94,7 +93,7 @@ impl Ssd {
             raid.give_up_rebuild(core, slot);
         } else {
             debug_assert_eq!(core.ftl.parity_groups().home(lpn), plane, "{lpn:?} is not at home");
-            write_list_of_rebuilt(core, lpn, ppn);
+            core.ftl.write_list_of_rebuilt(lpn, ppn);
             core.ftl.land(ppn);
             core.ftl.restore_in_group(lpn, ppn);
             note_committed(core, ppn);
