@@ -1,5 +1,4 @@
-//! Parity groups after a power cut (ADR 0033): the device is mounted without the chips that are missing, and the rebuild
-//! goes on.
+//! Parity groups after a power cut (ADR 0033): the mount does without missing chips, and the rebuild goes on.
 
 use super::Raid;
 use super::fail::Failures;
