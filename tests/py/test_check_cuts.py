@@ -34,8 +34,16 @@ TLC: dict[str, object] = {
     "timing.program_types": ["300 us", "700 us", "1250 us"],
     "power.cut": {"every": "150 ms"},
 }
+PARITY: dict[str, object] = {"raid.group": 4, **CHECKPOINT}
 CASES: dict[str, dict[str, object]] = {
     "every": {},
+    "parity": PARITY,
+    "parity-buffer": {**PARITY, **BUFFER},
+    "parity-failure": {
+        **PARITY,
+        "raid.fail": {"chip": 2, "at": "170 ms"},
+        "raid.spares": 1,
+    },
     "types": {**TLC, **CHECKPOINT},
     "types-serial": {**TLC, "timing.model": "serial", "timing.busy_unit": "plane"},
     "types-protected": {

@@ -86,6 +86,8 @@ class DurableWrites:
         for lpn, (sequence, arrival, number) in self.newest.items():
             if flash.map["home"][lpn] >= 0 and flash.map["committed"][lpn] >= sequence:
                 continue
+            if flash.still_has(lpn, sequence):
+                continue
             if not self.requests.trimmed(lpn, arrival, cut):
                 self._report(lpn, number, cut, f"sequence {flash.map['committed'][lpn]}")
 

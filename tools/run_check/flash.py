@@ -181,6 +181,15 @@ class Flash:
                 for block in range(failure.chip * blocks, (failure.chip + 1) * blocks):
                     self.filled[block] = 0
 
+    def still_has(self, lpn: int, sequence: int) -> bool:
+        """Tell whether these data are in a parity group whose newer update a cut has undone.
+
+        Where chips fail, the group may have to compute them.
+        """
+        if self.cuts is None or not self.cuts.groups:
+            return False
+        return bool(self.failures.all or self.cuts.places.get((lpn, sequence)))
+
     def commit_all(self, now: int) -> None:
         """Switch the map for programs that ended by `now` and are not outdated."""
         while self.pending and self.pending[0][0] <= now:
@@ -347,6 +356,8 @@ class Flash:
         lpn = op.lpn
         actual = f"sequence {op.sequence}"
         committed = self.map["committed"][lpn]
+        if (lpn, committed) in self.parity.undone:
+            return
         if committed > op.sequence:
             expected = f"sequence {committed} of LPN {lpn}, committed before {op.start}"
             self.findings.add("read-newest", f"{OPS}:{op.line}", expected, actual)
@@ -390,6 +401,7 @@ class Flash:
             if (
                 not dead
                 and (lpn, sequence) not in self.twins
+                and (lpn, sequence) not in self.parity.undone
                 and not self.parity.may_be_dropped(lpn, self.requests)
                 and (not self.requests.trimmed(lpn, born, op.start))
             ):

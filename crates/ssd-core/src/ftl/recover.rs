@@ -96,7 +96,7 @@ pub struct MountFindings {
     pub torn: u64,
     /// Erased pages that are not used before their next erase.
     pub skipped: u64,
-    /// Logical pages with data, parity included.
+    /// Logical pages with data, parity and lost pages included.
     pub mapped: u64,
     /// Updates of parity groups that had been programmed in part.
     pub undone: u64,
@@ -183,7 +183,8 @@ impl Ftl {
         } else {
             self.find_pages(records, image, &mut findings);
         }
-        findings.mapped = self.owners.mapped();
+        let lost = self.lost.as_ref().map_or(0, |lost| lost.count());
+        findings.mapped = self.owners.mapped() + lost;
         assert!(findings.mapped <= u64::from(self.geo.logical_pages), "more pages than addresses");
         for pool in (0..self.geo.pools).map(PoolId) {
             self.keep_one_erased(pool, &mut findings, steps)?;

@@ -29,7 +29,7 @@ section! {
         skipped_pages: u64,
         /// Pages of the write buffer that capacitors have saved.
         saved_pages: u64,
-        /// Logical pages with data, parity included.
+        /// Logical pages with data, parity and pages lost with a chip included.
         mapped_pages: u64,
         /// Updates of parity groups that had been programmed in part, and do not count.
         #[serde(default)]

@@ -30,6 +30,8 @@ pub(super) struct Failures {
     failures: Vec<ChipFailure>,
     /// Which of them have failed.
     over: Vec<bool>,
+    /// Whether a chip has failed during the present mount.
+    pub(super) during_mount: bool,
     /// Spares left.
     spares: u32,
     /// Failed chips for which a spare is ready, with their index in the measurement.
@@ -47,8 +49,9 @@ impl Failures {
         let spares = config.raid.spares;
         let over = vec![false; failures.len()];
         let awaited = Vec::new();
-        (!failures.is_empty())
-            .then(|| Box::new(Failures { failures, over, spares, awaited, rebuild }))
+        (!failures.is_empty()).then(|| {
+            Box::new(Failures { failures, over, during_mount: false, spares, awaited, rebuild })
+        })
     }
 
     /// As it is after a power cut: a drive knows which chips have failed, and which spares it has left.

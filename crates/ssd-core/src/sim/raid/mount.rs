@@ -30,8 +30,10 @@ impl Ssd {
     /// Fail the chips that fail until `at`, while a mount reads: it will begin again without them.
     pub(in crate::sim) fn chip_fails_during_mount(&mut self, at: Nanos) {
         debug_assert!(self.is_off(), "the device has power");
-        let due = self.parity().0.failures().to_come().filter(|failure| failure.1 <= at);
-        for (number, at) in due.collect::<Vec<_>>() {
+        let failures = self.parity().0.failures();
+        failures.during_mount = true;
+        let due: Vec<_> = failures.to_come().filter(|failure| failure.1 <= at).collect();
+        for (number, at) in due {
             for plane in self.lose_chip(number, at).unwrap_or_default() {
                 self.core.ftl.lose_plane(plane);
             }
@@ -51,8 +53,8 @@ impl Ssd {
         failures.rebuild.enlist(Lpn(0));
         let lost = core.ftl.lost.as_deref().map_or(0, |lost| lost.count());
         let before = core.ledger.measured.degraded.as_deref().map_or(0, |d| d.pages_left);
-        if lost > before {
-            degradation(core).pages_lost += lost - before;
+        if std::mem::take(&mut failures.during_mount) {
+            degradation(core).pages_lost += lost.saturating_sub(before);
         }
         note_lost_pages(core);
         if core.ftl.has_lost_two() {
