@@ -101,7 +101,8 @@ class DurableWrites:
             sequence = flash.map["committed"][lpn]
             writer, admission = flash.origin.get(sequence, (-1, -1))
             is_newer = writer > number or admission >= self.requests.completion(number)
-            if not is_newer and not self.requests.trimmed(lpn, arrival, cut):
+            is_trimmed = self.requests.trimmed(lpn, arrival, cut)
+            if not is_newer and not is_trimmed and not flash.still_has(lpn, sequence):
                 self._report(
                     lpn, number, cut, f"the program of request {writer}" if writer >= 0 else "none"
                 )

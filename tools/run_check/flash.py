@@ -267,8 +267,9 @@ class Flash:
         elif op.cause == "rebuild":
             self.rebuilds.add(op.line)
             lost_sequence = self.lost.pop(op.lpn, -1)
-            # What was written without its chip has no line of its own: its sequence is greater.
-            if op.sequence < lost_sequence:
+            # What was written without its chip has no line of its own: its number is greater. What
+            # a cut has undone was not lost, and a mount does not know the number of a lost parity.
+            if op.sequence < lost_sequence and self.cuts is None:
                 as_lost = f"LPN {op.lpn} as it was lost, sequence {lost_sequence}"
                 self.findings.add("rebuild", f"{OPS}:{op.line}", as_lost, op.sequence)
         else:
@@ -443,6 +444,7 @@ class Flash:
         birth, home = self.map["born"], self.map["home"]
         live = sum(1 for address in home if address >= 0)
         uncertainty = self.parity.droppable(self.requests) + self.requests.trims_unknown(report)
+        uncertainty += len({lpn for lpn, _ in self.parity.undone})
         uncertainty += len(self.twins)
         for lpn in self.requests.trims:
             if lpn < self.map.size and home[lpn] >= 0:

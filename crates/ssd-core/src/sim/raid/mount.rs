@@ -36,6 +36,7 @@ impl Ssd {
         for (number, at) in due {
             for plane in self.lose_chip(number, at).unwrap_or_default() {
                 self.core.ftl.lose_plane(plane);
+                degradation(&mut self.core).set(at, true);
             }
         }
     }
