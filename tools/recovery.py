@@ -49,6 +49,9 @@ to write amplification: pages of a checkpoint divided by the pages of an interva
 collection are programmed pages, too: where the free space is used up within an interval, most
 blocks have been rewritten since the checkpoint, and it saves little. A checkpoint is the whole
 map, so on a large device a short interval is expensive.
+
+With parity groups a checkpoint has three times as many bytes, and every mount ends with one ([ADR
+0033](adr/0033-the-pages-of-a-group-list-what-the-group-holds.md)).
 """
 
 

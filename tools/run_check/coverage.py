@@ -165,6 +165,9 @@ NOT_DERIVABLE: dict[str, tuple[str, ...]] = {
         "power.{owner_records,nvram_peak,live_records,stale_records}",
     ),
     "which blocks were open before a cut is not logged": ("power.recoveries.*.skipped_pages",),
+    "what a mount found of parity groups, and the checkpoint that it wrote": (
+        "power.recoveries.*.{updates_undone,checkpoint_programs}",
+    ),
     "clocks of the computer": ("time.{wall,cpu}",),
     "words about other fields": (
         "verdict.reason",

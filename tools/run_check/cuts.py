@@ -43,7 +43,12 @@ class Cuts:
         self.types = PageTypes(report)
         superblocks = report.get("config.alloc.erase_unit") == "superblock"
         # Members of a superblock are closed together, and bad blocks are not read.
-        self.counts_reads = not superblocks and not report.number("config.wear.factory_bad_blocks")
+        # With parity groups a mount ends with a checkpoint that is in no log.
+        self.groups = bool(report.number("config.raid.group"))
+        # Trims of groups take long enough for a cut to meet them.
+        flash.requests.cuts = power.cuts if self.groups else []
+        bad_blocks = report.number("config.wear.factory_bad_blocks")
+        self.counts_reads = not superblocks and not bad_blocks and not self.groups
 
     def put(self, lpn: int, sequence: int, address: int) -> None:
         """A page holds these data."""
@@ -96,6 +101,8 @@ class Cuts:
         """Power is cut, and the device mounts."""
         flash = self.flash
         flash.commit_all(mount.cut)
+        if self.groups:
+            flash.parity.cut(mount.cut)
         if flash.owners is None:
             self.durable.check(mount, flash)
         elif isinstance(flash.owners, OwnersUnderCuts):

@@ -86,6 +86,8 @@ class DurableWrites:
         for lpn, (sequence, arrival, number) in self.newest.items():
             if flash.map["home"][lpn] >= 0 and flash.map["committed"][lpn] >= sequence:
                 continue
+            if flash.still_has(lpn, sequence):
+                continue
             if not self.requests.trimmed(lpn, arrival, cut):
                 self._report(lpn, number, cut, f"sequence {flash.map['committed'][lpn]}")
 
@@ -99,7 +101,8 @@ class DurableWrites:
             sequence = flash.map["committed"][lpn]
             writer, admission = flash.origin.get(sequence, (-1, -1))
             is_newer = writer > number or admission >= self.requests.completion(number)
-            if not is_newer and not self.requests.trimmed(lpn, arrival, cut):
+            is_trimmed = self.requests.trimmed(lpn, arrival, cut)
+            if not is_newer and not is_trimmed and not flash.still_has(lpn, sequence):
                 self._report(
                     lpn, number, cut, f"the program of request {writer}" if writer >= 0 else "none"
                 )

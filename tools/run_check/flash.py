@@ -181,6 +181,15 @@ class Flash:
                 for block in range(failure.chip * blocks, (failure.chip + 1) * blocks):
                     self.filled[block] = 0
 
+    def still_has(self, lpn: int, sequence: int) -> bool:
+        """Tell whether these data are in a parity group whose newer update a cut has undone.
+
+        Where chips fail, the group may have to compute them.
+        """
+        if self.cuts is None or not self.cuts.groups:
+            return False
+        return bool(self.failures.all or self.cuts.places.get((lpn, sequence)))
+
     def commit_all(self, now: int) -> None:
         """Switch the map for programs that ended by `now` and are not outdated."""
         while self.pending and self.pending[0][0] <= now:
@@ -258,8 +267,9 @@ class Flash:
         elif op.cause == "rebuild":
             self.rebuilds.add(op.line)
             lost_sequence = self.lost.pop(op.lpn, -1)
-            # What was written without its chip has no line of its own: its sequence is greater.
-            if op.sequence < lost_sequence:
+            # What was written without its chip has no line of its own: its number is greater. What
+            # a cut has undone was not lost, and a mount does not know the number of a lost parity.
+            if op.sequence < lost_sequence and self.cuts is None:
                 as_lost = f"LPN {op.lpn} as it was lost, sequence {lost_sequence}"
                 self.findings.add("rebuild", f"{OPS}:{op.line}", as_lost, op.sequence)
         else:
@@ -347,6 +357,8 @@ class Flash:
         lpn = op.lpn
         actual = f"sequence {op.sequence}"
         committed = self.map["committed"][lpn]
+        if (lpn, committed) in self.parity.undone:
+            return
         if committed > op.sequence:
             expected = f"sequence {committed} of LPN {lpn}, committed before {op.start}"
             self.findings.add("read-newest", f"{OPS}:{op.line}", expected, actual)
@@ -390,6 +402,7 @@ class Flash:
             if (
                 not dead
                 and (lpn, sequence) not in self.twins
+                and (lpn, sequence) not in self.parity.undone
                 and not self.parity.may_be_dropped(lpn, self.requests)
                 and (not self.requests.trimmed(lpn, born, op.start))
             ):
@@ -431,6 +444,7 @@ class Flash:
         birth, home = self.map["born"], self.map["home"]
         live = sum(1 for address in home if address >= 0)
         uncertainty = self.parity.droppable(self.requests) + self.requests.trims_unknown(report)
+        uncertainty += len({lpn for lpn, _ in self.parity.undone})
         uncertainty += len(self.twins)
         for lpn in self.requests.trims:
             if lpn < self.map.size and home[lpn] >= 0:

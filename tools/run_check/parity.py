@@ -21,6 +21,7 @@ class Update:
         "first_program",
         "line",
         "parity",
+        "programs",
         "queued",
         "read_until",
     )
@@ -33,6 +34,8 @@ class Update:
         # When its programs were queued.
         self.queued = -1
         self.data: set[int] = set()
+        # LPNs and admission numbers of what it has programmed.
+        self.programs: list[tuple[int, int]] = []
         self.parity = 0
         self.read_until = -1
         self.first_program = -1
@@ -82,6 +85,8 @@ class Parity:
         self.user = report.whole("device.user_pages", 0)
         self.updates: dict[tuple[int, int], Update] = {}
         self.count = 0
+        # What updates had programmed that a cut may have undone.
+        self.undone: set[tuple[int, int]] = set()
         self.chips: dict[int, dict[int, int]] = defaultdict(dict)
 
     def group_of(self, lpn: int) -> int:
@@ -150,11 +155,29 @@ class Parity:
         if op.start < update.read_until:
             expected = f"a program of group {group} after its reads, at {update.read_until}"
             self.findings.add("parity-order", place, expected, f"one at {op.start}")
+        update.programs.append((op.lpn, op.sequence))
         if op.cause == "parity":
             update.parity += 1
         else:
             update.data.add(op.lpn)
         self.place(op.lpn, op.channel * self.geometry.chips + op.chip)
+
+    def cut(self, time: int) -> None:
+        """Power is cut: what the updates that had not completed do is not checked.
+
+        Programs that had not started are in no log, and the requests come again.
+        """
+        if self.requests.buffered:
+            latest = {id(update) for update in self.latest.values()}
+            open_updates = [key for key, update in self.updates.items() if id(update) in latest]
+        else:
+            ends = {request: self.requests.completion(request) for request, _ in self.updates}
+            open_updates = [key for key in self.updates if not 0 <= ends[key[0]] <= time]
+        for key in open_updates:
+            self.undone.update(self.updates.pop(key).programs)
+        self.latest.clear()
+        self.updated_until.clear()
+        self.computed.clear()
 
     def _reads_rest(self, op: Op) -> bool:
         """Tell whether it reads for a read of the host what the write buffer lacks."""

@@ -55,13 +55,16 @@ class PowerNumbers:
         erased_blocks = {(op.channel, op.chip, op.plane, op.block) for op in mount.erases}
         remaining = sum(block not in erased_blocks for block in torn_blocks)
         if torn_blocks or not self._is_second(mount):
-            checks.within("mounts", f"{path}.torn_pages", remaining, len(torn_blocks))
+            # Those on a missing chip are not found.
+            low = 0 if self.operations.failures.all else remaining
+            checks.within("mounts", f"{path}.torn_pages", low, len(torn_blocks))
         trims = sum(
             self.requests.table["kind"][number] == REQUEST_KINDS.index("trim")
             for number in range(self.requests.table.size)
             if 0 <= self.requests.table["arrival"][number] <= mount.cut
         )
-        if not self.requests.copies:
+        if not self.requests.copies and not self.report.number("config.raid.group"):
+            # (A trim has a record for each parity group.)
             checks.within("mounts", f"{path}.records", 0, trims)
         protected = self.report.get("config.power.buffer") == "protected"
         pages = self.checks.number("config.host.write_buffer_pages")
@@ -102,6 +105,9 @@ class PowerNumbers:
         )
         low = -(-records * TRIM_RECORD // LINE) * line
         high = -(-records * OWNER_RECORD // LINE) * line if self.requests.copies else low
+        if self.checks.number("config.raid.group"):
+            # It also writes a checkpoint, after erases that no log has.
+            high = 2**62
         self.checks.within("mount-time", f"{path}.time", shortest + low, longest + high)
 
     def _planes(self) -> list[Plane]:
@@ -183,6 +189,10 @@ class PowerNumbers:
         """Bounds of the LPNs with data: those whose fate the cut leaves open count or not."""
         if self.requests.copies:
             return 0, user
+        group = self.checks.number("config.raid.group")
+        if group:
+            # Trims take effect with their updates, and may come again after later writes.
+            return 0, user + user // (group - 1)
         mapped_pages = set(self.operations.flash.mapped_at_first)
         uncertain: set[int] = set()
         table, cuts = self.requests.table, self.operations.power.cuts

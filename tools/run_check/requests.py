@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import sys
 from array import array
@@ -67,6 +68,8 @@ class Requests:
         self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
         self.last_write = Table("arrival", "completion")
         self.trims: dict[int, list[tuple[int, int]]] = {}
+        # Cuts after which trims that had not completed come again, after later writes.
+        self.cuts: list[int] = []
         """Arrival and id of each TRIM of an LPN."""
         self.writes: dict[int, list[int]] = {}
         """When writes of each LPN arrived, in order."""
@@ -251,7 +254,16 @@ class Requests:
 
     def trimmed(self, lpn: int, start: int, end: int) -> bool:
         """Tell whether a trim that arrived in [start, end] killed what was written at `start`."""
-        return any(start <= arrival <= end for arrival, _ in self.trims.get(lpn, ()))
+        return any(
+            arrival <= end and (start <= arrival or self._comes_again(arrival, number, start))
+            for arrival, number in self.trims.get(lpn, ())
+        )
+
+    def _comes_again(self, arrival: int, number: int, start: int) -> bool:
+        """Tell whether a trim may have taken effect after `start`, since a cut met it before."""
+        completion = self.completion(number)
+        met = bisect.bisect_left(self.cuts, arrival) < bisect.bisect_right(self.cuts, completion)
+        return met and completion >= start
 
 
 def _first_measured(path: Path, warmup: int) -> int:

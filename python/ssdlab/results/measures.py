@@ -903,7 +903,11 @@ class Recovery:
     saved_pages: int
     """Pages of the write buffer that capacitors have saved."""
     mapped_pages: int
-    """Logical pages with data."""
+    """Logical pages with data, parity and pages lost with a chip included."""
+    updates_undone: int
+    """Updates of parity groups that had been programmed in part, and do not count."""
+    checkpoint_programs: int
+    """Pages of the checkpoint with which it ended, on a device with parity groups."""
 
 
 @dataclass(frozen=True)

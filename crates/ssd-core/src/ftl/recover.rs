@@ -3,6 +3,7 @@
 //! [`Ftl::lose_power`] overwrites everything that a controller keeps in its own memory. [`Ftl::recover`] sees only what
 //! is left: cells and out-of-band data, erase counts, bad blocks, records and the checkpoint.
 
+mod groups;
 pub mod image;
 mod scan;
 
@@ -17,6 +18,7 @@ use crate::config::{Config, MOST_TYPES};
 use crate::nand::geometry::Geometry;
 use crate::nand::nvram::Record;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
+use groups::FoundGroups;
 use image::Image;
 use scan::NewestPages;
 
@@ -94,8 +96,10 @@ pub struct MountFindings {
     pub torn: u64,
     /// Erased pages that are not used before their next erase.
     pub skipped: u64,
-    /// Logical pages with data.
+    /// Logical pages with data, parity and lost pages included.
     pub mapped: u64,
+    /// Updates of parity groups that had been programmed in part.
+    pub undone: u64,
     /// The highest admission number.
     pub sequence: u64,
 }
@@ -118,7 +122,8 @@ impl Ftl {
             clock: _,
             seals,
             policy_declines,
-            groups,
+            // A function of the configuration.
+            groups: _,
             lost,
             landed,
             floors,
@@ -129,7 +134,9 @@ impl Ftl {
             // Rebuilt by a mount, except for what is on flash and what has been counted.
             separated: _,
         } = self;
-        assert!(groups.is_none() && lost.is_none(), "the config layer has refused parity");
+        if let Some(lost) = lost {
+            lost.lose_power();
+        }
         *owners = Owners::new(geo.logical_pages, geo.pages);
         space.lose_power(geo, config, blocks);
         *wear = Wear::new(config, geo);
@@ -163,6 +170,7 @@ impl Ftl {
             erased: vec![0; planes],
             ..MountFindings::default()
         };
+        self.wipe_missing_chips();
         self.count_scan(image, &mut findings);
         for block in self.good_blocks() {
             let interrupted = |plane| self.flash.is_erasing(block, plane);
@@ -170,14 +178,14 @@ impl Ftl {
                 self.erase_again(block, &mut findings, steps)?;
             }
         }
-        let newest = NewestPages::of(self, records, image, &mut findings);
-        let (valid, shared) = (newest.valid(self.geo.pages), newest.shared(self));
-        self.owners.load(&valid, self.flash.lpns(), &shared).expect("one page each");
-        if let Some(recorded) = &mut self.recorded {
-            recorded.sequences = newest.copied;
+        if self.groups.is_some() {
+            self.find_groups(records, image, &mut findings);
+        } else {
+            self.find_pages(records, image, &mut findings);
         }
-        findings.mapped = self.owners.mapped();
-        assert!(findings.mapped <= u64::from(self.geo.user_pages), "more pages than addresses");
+        let lost = self.lost.as_ref().map_or(0, |lost| lost.count());
+        findings.mapped = self.owners.mapped() + lost;
+        assert!(findings.mapped <= u64::from(self.geo.logical_pages), "more pages than addresses");
         for pool in (0..self.geo.pools).map(PoolId) {
             self.keep_one_erased(pool, &mut findings, steps)?;
         }
@@ -187,6 +195,57 @@ impl Ftl {
         self.begin_separation_anew(config, plugs);
         self.set_victim(&config.gc.victim, plugs);
         Ok(findings)
+    }
+
+    /// Load the newest page of each LPN.
+    fn find_pages(
+        &mut self,
+        records: &[Record],
+        image: Option<&Image>,
+        findings: &mut MountFindings,
+    ) {
+        debug_assert!(self.groups.is_none(), "pages of groups are found together");
+        let newest = NewestPages::of(self, records, image, findings);
+        let (valid, shared) = (newest.valid(self.geo.pages), newest.shared(self));
+        self.owners.load(&valid, self.flash.lpns(), &shared).expect("one page each");
+        if let Some(recorded) = &mut self.recorded {
+            recorded.sequences = newest.copied;
+        }
+    }
+
+    /// Load the newest state of each parity group.
+    fn find_groups(
+        &mut self,
+        records: &[Record],
+        image: Option<&Image>,
+        findings: &mut MountFindings,
+    ) {
+        debug_assert!(self.recorded.is_none(), "the config layer has refused copies");
+        let found = FoundGroups::of(self, records, image);
+        self.owners.load(&found.valid, self.flash.lpns(), &[]).expect("one page each");
+        for (lpn, numbers) in found.lost {
+            self.lose(lpn, numbers);
+        }
+        if let Some(lost) = &mut self.lost {
+            lost.end_mount();
+        }
+        (findings.sequence, findings.undone) = (found.sequence, found.undone);
+    }
+
+    /// Forget what was on chips that are missing: nothing can be read there, and a spare comes erased.
+    fn wipe_missing_chips(&mut self) {
+        debug_assert!(self.owners.valid_pages() == 0, "the map has not been lost");
+        for block in self.good_blocks() {
+            for plane in self.geo.planes_of_block(block).collect::<Vec<PlaneId>>() {
+                if !self.is_dead(plane) {
+                    continue;
+                }
+                if !self.flash.is_erasing(block, plane) {
+                    self.flash.begin_erase(block, plane);
+                }
+                self.flash.end_erase(&self.geo, block, plane);
+            }
+        }
     }
 
     fn good_blocks(&self) -> Vec<BlockId> {

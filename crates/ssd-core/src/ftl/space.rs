@@ -86,8 +86,10 @@ struct PoolSpace {
     gc_need: u32,
     /// Erased blocks that the running levelling job will open: 0 or 1.
     promised: u16,
-    /// Erased blocks that are kept for held pages, or for the recovery from a power cut.
+    /// Erased blocks that are kept: for held pages, and the `spare`.
     kept: u16,
+    /// Of these, the one that is kept for the recovery from a power cut: 0 or 1.
+    spare: u16,
     /// Pages held for frontiers that take copies, which are not available to others.
     held: u16,
     /// Whether a block has been opened since the last [`Space::take_opened`].
@@ -174,6 +176,7 @@ impl Space {
             gc_need: geo.pages_per_block,
             promised: 0,
             kept: u16::from(!config.power.is_off()),
+            spare: u16::from(!config.power.is_off()),
             held: 0,
             opened: false,
         };
@@ -344,11 +347,9 @@ impl Space {
     /// Pages of a pool that are not erased.
     #[must_use]
     pub fn used_in_pool(&self, pool: PoolId) -> u64 {
-        debug_assert!(
-            u64::from(self.pools[pool.at()].used) <= self.used,
-            "{pool:?} uses more than all"
-        );
-        u64::from(self.pools[pool.at()].used)
+        let used = u64::from(self.pools[pool.at()].used);
+        debug_assert!(used <= self.used, "{pool:?} uses more than all");
+        used
     }
 
     /// Pages of the device that are not erased.
@@ -371,8 +372,7 @@ impl Space {
         pool
     }
 
-    /// Note that `block`, of which `bound` pages were used, has been erased for the `erases`-th time; its job in `pool`
-    /// ends.
+    /// Note that `block`, with `bound` used pages, has been erased for the `erases`-th time; its job in `pool` ends.
     pub fn erased(&mut self, block: BlockId, first_plane: PlaneId, bound: u32, erases: u32) {
         let pool = self.pool(first_plane);
         let home = self.home(first_plane);
@@ -401,8 +401,7 @@ impl Space {
         self.check(pool);
     }
 
-    /// Note that a block whose home is `plane`, of which `bound` pages were used, has been erased for the last time;
-    /// its job ends.
+    /// Note that a block at home on `plane`, with `bound` used pages, has been erased for the last time; its job ends.
     pub fn worn_out(&mut self, plane: PlaneId, bound: u32) {
         let pool = self.pool(plane);
         debug_assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} has pages left to level");

@@ -157,9 +157,12 @@ pub struct BadBlocks {
 }
 
 impl Ftl {
-    /// Mark the blocks that are bad from the factory.
+    /// Mark the blocks that are bad from the factory, and let pages carry what a power cut needs.
     pub(super) fn begin_life(&mut self, config: &Config) {
         self.isolate_handles();
+        if let (Some(groups), true) = (&self.groups, self.may_lose_power()) {
+            self.flash.keep_lists(groups.chips());
+        }
         for block in config.factory_bad_units().into_iter().map(BlockId) {
             assert!(!self.blocks.is_bad(block), "{block:?} is bad twice");
             self.blocks.state[block.at()] = BlockState::Bad;

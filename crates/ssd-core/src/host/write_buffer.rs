@@ -176,6 +176,12 @@ impl WriteBuffer {
         self.evicting
     }
 
+    /// The pages that go to flash at the end of the instant.
+    pub(crate) fn leaving(&self) -> &[OpSlot] {
+        debug_assert!(self.leaving.len() <= self.evicting, "pages leave that were not put out");
+        &self.leaving
+    }
+
     /// Whether pages go to flash at the end of the instant.
     pub(crate) fn has_leaving(&self) -> bool {
         !self.leaving.is_empty()

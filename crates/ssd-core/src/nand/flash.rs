@@ -5,6 +5,7 @@
 
 use super::contents::Contents;
 use super::geometry::Geometry;
+use super::group_lists::GroupLists;
 use super::page_store::{PageStore, Slabs};
 use super::sequences::Sequences;
 use crate::config::DataMode;
@@ -47,6 +48,8 @@ pub struct Flash {
     /// Contents (digest and bytes mode).
     digest: Option<Vec<u64>>,
     bytes: Option<Contents>,
+    /// What pages of parity groups say about their groups, if power may be cut.
+    lists: Option<Box<GroupLists>>,
     members: u32,
 }
 
@@ -71,6 +74,7 @@ impl Flash {
                 let store = store.unwrap_or_else(|| Box::new(Slabs::default()));
                 Contents::new(geo.pages, 512 << geo.sector_shift, store)
             }),
+            lists: None,
             members: geo.members,
         }
     }
@@ -199,6 +203,9 @@ impl Flash {
         if let Some(all) = &mut self.bytes {
             all.share(from, to);
         }
+        if let Some(all) = &mut self.lists {
+            all.copy(from, to);
+        }
     }
 
     /// Give the data in a page just programmed an admission number other than that of the page they were copied from.
@@ -206,6 +213,26 @@ impl Flash {
         debug_assert!(!self.is_torn(ppn), "{ppn:?} is being programmed");
         if let Some(all) = &mut self.sequence {
             all.set(ppn.at(), sequence);
+        }
+    }
+
+    /// Let pages carry lists of what their parity groups, of `chips` chips, hold.
+    pub(crate) fn keep_lists(&mut self, chips: u32) {
+        assert!(self.lists.is_none(), "the lists would be lost");
+        self.lists = Some(Box::new(GroupLists::new(self.lpn.len(), chips)));
+    }
+
+    /// What pages say about their parity groups, if they do.
+    #[must_use]
+    pub fn lists(&self) -> Option<&GroupLists> {
+        self.lists.as_deref()
+    }
+
+    /// Write into the out-of-band area of a page just programmed what its parity group holds, if pages carry that.
+    pub(crate) fn set_list(&mut self, ppn: Ppn, list: &[u64]) {
+        debug_assert!(!self.is_torn(ppn), "{ppn:?} is being programmed");
+        if let Some(all) = &mut self.lists {
+            all.set(ppn, list);
         }
     }
 
@@ -406,6 +433,7 @@ impl Flash {
             + self.sequence.as_ref().map_or(0, Sequences::bytes_held)
             + self.digest.as_ref().map_or(0, |v| v.len() * 8)
             + self.bytes.as_ref().map_or(0, Contents::bytes_held)
+            + self.lists.as_ref().map_or(0, |lists| lists.bytes_held())
     }
 }
 

@@ -3,6 +3,7 @@
 mod contents;
 pub mod flash;
 pub mod geometry;
+mod group_lists;
 pub mod interconnect;
 pub mod nvram;
 pub mod page_store;

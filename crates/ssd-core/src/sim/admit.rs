@@ -292,7 +292,9 @@ impl Ssd {
             }
             HostOp::Trim => {
                 let slot = self.core.front.requests.insert(arrived, (Join::of(1 + own), 0));
-                if FULL && self.core.ftl.may_lose_power() {
+                if FULL && self.core.ftl.may_lose_power() && self.raid.is_some() {
+                    self.trim_groups_with_records(slot, pages, outside_since.is_some());
+                } else if FULL && self.core.ftl.may_lose_power() {
                     self.trim_with_record(slot, pages, outside_since.is_some());
                 } else {
                     self.trim_pages(slot, pages);
@@ -332,7 +334,8 @@ impl Ssd {
             self.core.front.requests.insert(arrived, (Join::of(parts + own), epoch))
         };
         if by_group {
-            return self.admit_to_groups(slot, pages, request, data);
+            self.admit_to_groups(slot, pages, request, data);
+            return self.begin_checkpoint_if_due::<FULL>();
         }
         let straight = is_of_whole_pages(&self.core.ftl.geo, request)
             && !(FULL && self.core.is_admission_tracked());
@@ -350,6 +353,12 @@ impl Ssd {
                 self.admit_write(part, lpn, (request, pages.count), data);
             }
         }
+        self.begin_checkpoint_if_due::<FULL>();
+    }
+
+    #[inline(always)]
+    fn begin_checkpoint_if_due<const FULL: bool>(&mut self) {
+        debug_assert!(FULL || self.power.is_none(), "a plain loop in which power is cut");
         if FULL && let Some(power) = &mut self.power {
             power.checkpoint_if_due(&mut self.core);
         }
@@ -359,7 +368,8 @@ impl Ssd {
     #[inline(never)]
     fn trim_pages(&mut self, slot: RequestSlot, pages: Pages) {
         if self.raid.is_some() {
-            self.trim_groups(slot, pages);
+            let trimmed = self.trim_groups(slot, pages);
+            self.core.ledger.measured.host.pages_trimmed += trimmed;
         } else {
             (0..pages.count).for_each(|i| self.trim(Lpn(pages.first + i)));
         }

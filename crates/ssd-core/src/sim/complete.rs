@@ -148,6 +148,9 @@ impl Ssd {
             Work::GroupWrite { update, .. } => {
                 let parts = self.core.parts_of(slot, [held_ns, array_ns, bus_ns]);
                 self.program_ends::<true>(slot, lpn, ppn);
+                if FULL && self.power.is_some() {
+                    self.write_list(slot, update);
+                }
                 self.group_write_ends(slot, update, &parts);
             }
             Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),

@@ -2,7 +2,6 @@
 
 use super::array::op::{MovedPage, OpKind, Work};
 use super::core::Core;
-use super::power::start_metadata;
 use super::ssd::Ssd;
 use crate::ftl::blocks::BlockState;
 use crate::metrics::counters::Cause;
@@ -288,8 +287,8 @@ impl Ssd {
             Work::GcWrite(moved) => self.core.start_gc_write::<FULL>(unit, slot, moved),
             Work::Erase { .. } => self.start_erase(unit, slot),
             Work::GcCopyback(moved) => self.core.start_copyback(unit, slot, moved),
-            Work::MetadataProgram { .. } => start_metadata(&mut self.core, unit, slot, false),
-            Work::MetadataErase { .. } => start_metadata(&mut self.core, unit, slot, true),
+            Work::MetadataProgram { .. } => self.start_step_of_checkpoint(unit, slot, false),
+            Work::MetadataErase { .. } => self.start_step_of_checkpoint(unit, slot, true),
             _ => unreachable!("{:?} is queued as if for a job", self.core.array.ops[slot].kind()),
         }
     }

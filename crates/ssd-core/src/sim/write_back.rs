@@ -293,6 +293,7 @@ impl Core {
             Entry::Slot(newer) if !self.array.ops[newer].passes_buffer()
         );
         // Once its source is on flash the copy has that page, even if it is to get its own.
+        let copied_over = copied_over && self.ftl.groups.is_none();
         copied_over && self.ftl.may_lose_power() && self.ftl.is_missed(op.lpn, op.sequence)
     }
 

@@ -27,6 +27,7 @@ mod policy_twins;
 mod power;
 mod power_limits;
 mod power_preflush;
+mod power_raid;
 mod power_records;
 mod power_runs;
 mod power_storms;

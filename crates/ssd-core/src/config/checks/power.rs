@@ -2,13 +2,20 @@
 
 use crate::config::tables::*;
 
-/// An update of a parity group would have to be rolled back as a whole.
+/// What power cuts need of parity groups: a page is at home where it is looked for, and what survives is on flash.
 pub(super) fn with_parity(config: &Config) -> Option<String> {
-    (!config.power.is_off() && config.raid.group > 0).then(|| {
-        "power cuts with parity groups are not modelled (an update of a group that was cut off would have to be \
-         rolled back): set raid.group = 0, or power.cut = \"never\""
-            .to_string()
-    })
+    if config.power.is_off() || config.raid.group == 0 {
+        return None;
+    }
+    let mut wrong = Vec::new();
+    if config.raid.redirect.policy != "none" {
+        wrong.push("raid.redirect = \"none\", as a mount knows the chip of a page by its address");
+    }
+    if config.power.buffer == BufferPower::Protected {
+        wrong.push("power.buffer = \"volatile\", as updates of groups are not saved");
+    }
+    let reason = "power cuts with parity groups need";
+    (!wrong.is_empty()).then(|| format!("{reason} {}", wrong.join(", and ")))
 }
 
 /// An erase that is repeated could be the last one of its block.

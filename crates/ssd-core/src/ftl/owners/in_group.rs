@@ -74,6 +74,10 @@ impl Ftl {
     #[inline]
     pub fn replace_in_group(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
         assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");
-        self.claim_now::<true>(lpn, ppn, self.geo.block_of(ppn))
+        let before = self.claim_now::<true>(lpn, ppn, self.geo.block_of(ppn));
+        if before.is_none() {
+            self.owners.note_change(lpn, None);
+        }
+        before
     }
 }

@@ -10,6 +10,10 @@ impl Ftl {
     /// Note that `lpn`, whose newest data were at `old`, has been admitted to `slot` with admission number `sequence`.
     /// If the LPN was unmapped, older writes count as trimmed from here on.
     pub fn note_floor(&mut self, slot: OpSlot, old: Entry, sequence: u64) {
+        if self.groups.is_some() {
+            // Updates of a group, TRIMs too, commit in the order of admission.
+            return;
+        }
         let Some(floors) = &mut self.floors else { return };
         debug_assert!(sequence > 0, "{slot:?} has not been admitted");
         let floor = match old {

@@ -19,10 +19,24 @@ use std::collections::BTreeMap;
 /// Lost pages, and planes without a chip.
 #[derive(Clone, Debug)]
 pub struct LostPages {
-    /// Each lost page with the admission number of its data, as the group holds the out-of-band areas, too.
-    pages: BTreeMap<Lpn, u64>,
+    /// Each lost page with what its out-of-band area held, as the group holds these areas, too.
+    pages: BTreeMap<Lpn, Numbers>,
     /// Planes whose chip has failed and has not been replaced.
     dead: Vec<bool>,
+    /// By plane, lost pages that are at home there.
+    at_home: Vec<u32>,
+    /// Planes that lack pages which are at home there: their chip is missing, or not all of its pages have been
+    /// rebuilt. The drive keeps this in a table that survives power cuts.
+    lacking: Vec<bool>,
+}
+
+/// The numbers of a page of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Numbers {
+    /// The admission number in its out-of-band area.
+    pub(crate) sequence: u64,
+    /// The number by which the lists of its group name it ([`Ftl::number_of`]).
+    pub(crate) listed: u64,
 }
 
 impl LostPages {
@@ -30,7 +44,13 @@ impl LostPages {
     pub(crate) fn new(config: &Config, geo: &Geometry) -> Option<LostPages> {
         let fails = !config.raid.fail.is_empty();
         assert!(!fails || config.raid.group > 0, "the config layer has checked it");
-        fails.then(|| LostPages { pages: BTreeMap::new(), dead: vec![false; geo.planes as usize] })
+        let planes = geo.planes as usize;
+        fails.then(|| LostPages {
+            pages: BTreeMap::new(),
+            dead: vec![false; planes],
+            at_home: vec![0; planes],
+            lacking: vec![false; planes],
+        })
     }
 
     /// Lost pages.
@@ -48,7 +68,49 @@ impl LostPages {
     #[must_use]
     pub fn sequence(&self, lpn: Lpn) -> u64 {
         debug_assert!(self.pages.contains_key(&lpn), "{lpn:?} is not lost");
-        self.pages.get(&lpn).copied().unwrap_or(0)
+        self.pages.get(&lpn).map_or(0, |numbers| numbers.sequence)
+    }
+
+    /// The number by which the lists of its group name `lpn`, if it is lost.
+    pub(crate) fn listed(&self, lpn: Lpn) -> Option<u64> {
+        debug_assert_ne!(lpn, Lpn::NONE, "no page is lost");
+        self.pages.get(&lpn).map(|numbers| numbers.listed)
+    }
+
+    /// Whether pages that are at home on `plane` may be missing there.
+    pub(in crate::ftl) fn lacks(&self, plane: PlaneId) -> bool {
+        debug_assert!(self.lacking[plane.at()] || !self.dead[plane.at()], "{plane:?} is dead");
+        self.lacking[plane.at()]
+    }
+
+    /// Forget which pages are lost, as a power cut does.
+    pub(in crate::ftl) fn lose_power(&mut self) {
+        self.pages.clear();
+        self.at_home.fill(0);
+    }
+
+    /// Note that a mount has found out which pages are lost.
+    pub(in crate::ftl) fn end_mount(&mut self) {
+        for (plane, lacking) in self.lacking.iter_mut().enumerate() {
+            *lacking = self.dead[plane] || self.at_home[plane] > 0;
+        }
+    }
+
+    fn insert(&mut self, lpn: Lpn, home: PlaneId, numbers: Numbers) {
+        debug_assert_ne!(home, PlaneId::NONE, "{lpn:?} is at home nowhere");
+        if self.pages.insert(lpn, numbers).is_none() {
+            self.at_home[home.at()] += 1;
+            self.lacking[home.at()] = true;
+        }
+    }
+
+    fn remove(&mut self, lpn: Lpn, home: PlaneId) -> bool {
+        let was_lost = self.pages.remove(&lpn).is_some();
+        if was_lost {
+            self.at_home[home.at()] -= 1;
+            self.lacking[home.at()] = self.dead[home.at()] || self.at_home[home.at()] > 0;
+        }
+        was_lost
     }
 
     /// Whether any plane has no chip.
@@ -67,6 +129,7 @@ impl LostPages {
     pub(in crate::ftl) fn set_dead(&mut self, plane: PlaneId, dead: bool) {
         assert_ne!(self.dead[plane.at()], dead, "the chip of {plane:?} is so already");
         self.dead[plane.at()] = dead;
+        self.lacking[plane.at()] = dead || self.at_home[plane.at()] > 0;
     }
 }
 
@@ -119,19 +182,20 @@ impl Ftl {
         if self.lost.is_some() { lost.next() } else { None }
     }
 
-    /// Mark `lpn` lost, with data of admission number `sequence`. False if another page of its group is lost.
-    pub(crate) fn lose(&mut self, lpn: Lpn, sequence: u64) -> bool {
+    /// Mark `lpn` lost, with data of these `numbers`. False if another page of its group is lost.
+    pub(crate) fn lose(&mut self, lpn: Lpn, numbers: Numbers) -> bool {
         debug_assert_eq!(self.owners.committed(lpn), None, "{lpn:?} is on flash");
         let alone = self.lost_of(self.parity_groups().group_of(lpn)).is_none_or(|l| l == lpn);
-        let lost = self.lost.as_deref_mut().expect("a chip has failed");
-        lost.pages.insert(lpn, sequence);
+        let home = self.parity_groups().home(lpn);
+        self.lost.as_deref_mut().expect("a chip has failed").insert(lpn, home, numbers);
         alone
     }
 
     /// Note that `lpn` is not lost any more.
     pub(crate) fn forget_loss(&mut self, lpn: Lpn) -> bool {
         debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
-        self.lost.as_deref_mut().is_some_and(|lost| lost.pages.remove(&lpn).is_some())
+        let (Some(lost), Some(groups)) = (&mut self.lost, &self.groups) else { return false };
+        lost.remove(lpn, groups.home(lpn))
     }
 
     /// The contents of `lpn`, computed from the present committed pages of the others of its group.
@@ -158,7 +222,7 @@ impl Ftl {
         sequence: u64,
     ) -> (Option<Ppn>, bool) {
         let before = self.trim_in_group(lpn, slot);
-        (before, self.lose(lpn, sequence))
+        (before, self.lose(lpn, Numbers { sequence, listed: sequence }))
     }
 
     /// Note that the lost page `lpn` has been programmed to `ppn`.

@@ -1,5 +1,6 @@
 //! A chip fails, and a spare takes its place.
 
+use super::lost::Numbers;
 use crate::ftl::Ftl;
 use crate::ftl::blocks::{BlockState, Fill};
 use crate::ftl::gc::victim::VictimPolicy;
@@ -17,12 +18,28 @@ impl Ftl {
             if !planes.contains(&self.geo.plane_of(page)) {
                 continue;
             }
-            let sequence = self.flash.sequence(page);
+            let numbers =
+                Numbers { sequence: self.flash.sequence(page), listed: self.number_on(page) };
             self.disown_committed(lpn);
-            is_recoverable &= self.lose(lpn, sequence);
+            is_recoverable &= self.lose(lpn, numbers);
             count += 1;
         }
         (count, is_recoverable)
+    }
+
+    /// Note that the chip of `plane` has failed while power was off.
+    pub(crate) fn lose_plane(&mut self, plane: PlaneId) {
+        debug_assert_eq!(self.owners.valid_pages(), 0, "the device has been mounted");
+        self.lost.as_deref_mut().expect("a chip may fail").set_dead(plane, true);
+    }
+
+    /// Whether a group has lost more pages than it can compute.
+    pub(crate) fn has_lost_two(&self) -> bool {
+        let (Some(lost), Some(groups)) = (&self.lost, &self.groups) else { return false };
+        let mut of: Vec<_> = lost.pages(Lpn(0)).map(|lpn| groups.group_of(lpn)).collect();
+        of.sort_unstable();
+        debug_assert_eq!(of.len() as u64, lost.count(), "a lost page is in no group");
+        of.array_windows().any(|[a, b]| a == b)
     }
 
     /// Replace the failed chip of `planes`, on which nothing is under way, by a spare at the same address: all of its

@@ -26,6 +26,8 @@ pub struct Image {
     pub(super) sources: BTreeMap<Lpn, (Ppn, u64)>,
     /// For LPNs with data on their way to flash that had been trimmed: up to which admission number.
     pub(super) trims: BTreeMap<Lpn, u64>,
+    /// On a device with parity groups, the number by which lists name the data of each LPN; 0 if there are none.
+    pub(super) numbers: Vec<u64>,
     /// Pages of each flash block whose programs had ended, by erase unit, then by plane of its pool.
     pub(super) settled: Vec<u16>,
     /// Erases of each erase unit.
@@ -35,8 +37,9 @@ pub struct Image {
 impl Image {
     /// A checkpoint of the present state. The owners of the device keep its map as number `which`, 0 or 1. `moved` are
     /// pages of victims that still exist, with their copies, in pools that have given up their block for recovery.
+    /// `not_covered`, ascending, are the pages at the ends of their blocks that it cannot cover.
     #[must_use]
-    pub fn of(ftl: &mut Ftl, which: usize, moved: &[(Ppn, Ppn)]) -> Image {
+    pub fn of(ftl: &mut Ftl, which: usize, moved: &[(Ppn, Ppn)], not_covered: &[Ppn]) -> Image {
         ftl.owners.keep_map(which);
         let ftl = &*ftl;
         debug_assert_eq!(ftl.owners.logical_pages(), ftl.geo.logical_pages, "another device");
@@ -46,6 +49,11 @@ impl Image {
                 // Programs of a flash block end in order, so torn pages are the last ones.
                 let mut pages = ftl.flash.programmed(block, plane);
                 while pages > 0 && ftl.flash.is_torn(ftl.geo.page_on(block, plane, pages - 1)) {
+                    pages -= 1;
+                }
+                while pages > 0
+                    && not_covered.binary_search(&ftl.geo.page_on(block, plane, pages - 1)).is_ok()
+                {
                     pages -= 1;
                 }
                 settled.push(pages as u16);
@@ -66,6 +74,11 @@ impl Image {
             logical_pages: ftl.geo.logical_pages,
             sequences: ftl.recorded.as_ref().map_or_else(BTreeMap::new, |r| r.sequences.clone()),
             trims: BTreeMap::new(),
+            numbers: if ftl.groups.is_some() {
+                (0..ftl.geo.logical_pages).map(|lpn| ftl.number_of(Lpn(lpn))).collect()
+            } else {
+                Vec::new()
+            },
             settled,
             erases: ftl.blocks.erases.clone(),
         }
@@ -113,12 +126,13 @@ impl Image {
     }
 
     /// Bytes of this checkpoint: in addition to those, 12 (an LPN and a number) for each owner and each trimmed page
-    /// that it names, and 16 for each page in a victim.
+    /// that it names, and 16 for each page in a victim. With parity groups, 8 for the number of each LPN.
     #[must_use]
     pub fn own_bytes(&self) -> u64 {
         let (units, flash_blocks) = (self.erases.len() as u64, self.settled.len() as u64);
         let fixed = Image::bytes(u64::from(self.logical_pages), flash_blocks, units);
         let listed = 12 * (self.sequences.len() + self.trims.len()) + 16 * self.sources.len();
+        let listed = listed + 8 * self.numbers.len();
         debug_assert!(
             listed as u64 <= Image::MOST_LISTED * u64::from(self.logical_pages),
             "pages twice"
@@ -126,7 +140,7 @@ impl Image {
         fixed + listed as u64
     }
 
-    /// Most bytes of the lists for each LPN.
+    /// Most bytes of the lists for each LPN. (On a device with parity no owner needs one.)
     pub const MOST_LISTED: u64 = 12 + 12 + 16;
 
     /// Pages of the flash block of `block` on its `member`-th plane that the checkpoint covers; none if it has been
@@ -141,6 +155,19 @@ impl Image {
             u32::from(settled).min(ftl.flash.programmed(block, plane))
         } else {
             0
+        }
+    }
+
+    /// Cover nothing on `planes`, where another chip has taken the place of the one that was there.
+    pub(crate) fn uncover(&mut self, ftl: &Ftl, planes: &[PlaneId]) {
+        let members = ftl.geo.members as usize;
+        for (at, settled) in self.settled.iter_mut().enumerate() {
+            let first = ftl.geo.first_plane(BlockId((at / members) as u32));
+            let plane = PlaneId(first.0 + (at % members) as u32);
+            debug_assert!(plane.0 < ftl.geo.planes, "there is no {plane:?}");
+            if planes.contains(&plane) {
+                *settled = 0;
+            }
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) struct NewestPages {
 
 /// How far the programs of a block got.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum FillState {
+pub(super) enum FillState {
     /// Some of its pages are erased or torn.
     Partial,
     /// It was closed by a mount.
@@ -28,6 +28,12 @@ enum FillState {
 }
 
 impl FillState {
+    /// Of every block.
+    pub(super) fn of_all(ftl: &Ftl) -> Vec<FillState> {
+        debug_assert!(!ftl.blocks.is_empty(), "a device without blocks");
+        (0..ftl.blocks.len() as u32).map(|block| FillState::of(ftl, BlockId(block))).collect()
+    }
+
     fn of(ftl: &Ftl, block: BlockId) -> FillState {
         let first = ftl.geo.first_page(block).0;
         debug_assert!(first + ftl.geo.pages_per_block <= ftl.geo.pages, "{block:?} is beyond it");
@@ -44,10 +50,10 @@ impl FillState {
 }
 
 /// The admission number up to which data are trimmed, by LPN; empty without records.
-struct Trims(Vec<u64>);
+pub(super) struct Trims(Vec<u64>);
 
 impl Trims {
-    fn of(ftl: &Ftl, records: &[Record], image: Option<&Image>) -> Trims {
+    pub(super) fn of(ftl: &Ftl, records: &[Record], image: Option<&Image>) -> Trims {
         let checkpoint = image.filter(|image| !image.trims.is_empty());
         let none = records.is_empty() && checkpoint.is_none();
         let mut last = vec![0; if none { 0 } else { ftl.geo.logical_pages as usize }];
@@ -64,7 +70,8 @@ impl Trims {
         Trims(last)
     }
 
-    fn end(&self, lpn: Lpn, sequence: u64) -> bool {
+    /// Whether data of `lpn` with this admission number are trimmed.
+    pub(super) fn end(&self, lpn: Lpn, sequence: u64) -> bool {
         self.0.get(lpn.at()).is_some_and(|&last| sequence <= last)
     }
 }
@@ -80,8 +87,7 @@ impl NewestPages {
         let trims = Trims::of(ftl, records, image);
         let mut page = vec![NONE; ftl.geo.logical_pages as usize];
         let (mut compared, mut copied) = (Vec::new(), BTreeMap::new());
-        let blocks = (0..ftl.blocks.len() as u32).map(BlockId);
-        let filled: Vec<FillState> = blocks.map(|block| FillState::of(ftl, block)).collect();
+        let filled = FillState::of_all(ftl);
         if let Some(image) = image {
             for lpn in (0..ftl.geo.logical_pages).map(Lpn) {
                 let rank = |page| rank(ftl, &filled, page);
@@ -226,7 +232,11 @@ impl NewestPages {
 
 /// Of two copies of the same data, prefers the one in the block that was full, then the one in the lower block: so
 /// either all copies that a collection has left in a block lose, or all originals in its victim.
-fn rank(ftl: &Ftl, filled: &[FillState], page: Ppn) -> (FillState, std::cmp::Reverse<BlockId>) {
+pub(super) fn rank(
+    ftl: &Ftl,
+    filled: &[FillState],
+    page: Ppn,
+) -> (FillState, std::cmp::Reverse<BlockId>) {
     let block = ftl.geo.block_of(page);
     debug_assert!(!ftl.flash.is_torn(page), "{page:?} holds no data");
     (filled[block.at()], std::cmp::Reverse(block))
@@ -242,7 +252,8 @@ impl Ftl {
         );
         let pages = self.geo.pages_per_flash_block;
         for block in self.good_blocks() {
-            for (member, plane) in self.geo.planes_of_block(block).enumerate() {
+            let planes = self.geo.planes_of_block(block).enumerate();
+            for (member, plane) in planes.filter(|&(_, plane)| !self.is_dead(plane)) {
                 let programmed = self.flash.programmed(block, plane);
                 let covered = image.map_or(0, |image| image.covered(self, block, member));
                 let scanned = &mut findings.scanned[plane.at()];

@@ -104,7 +104,7 @@ impl Space {
         let mut free = vec![Vec::new(); self.free.len()];
         assert_eq!(order.len(), ground.blocks.len(), "the caller has checked the sizes");
         for pool in &mut self.pools {
-            (pool.free, pool.good, pool.used, pool.kept) = (0, 0, 0, 0);
+            (pool.free, pool.good, pool.used, pool.kept, pool.spare) = (0, 0, 0, 0, 0);
         }
         for (at, &state) in ground.blocks.state.iter().enumerate() {
             let block = BlockId(at as u32);

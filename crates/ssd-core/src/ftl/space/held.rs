@@ -52,7 +52,8 @@ impl Space {
         debug_assert!(self.may_hold(), "the config layer has checked it");
         if self.takes_copies(stream) {
             let pool = self.pool(plane);
-            return self.gc_room(pool) > self.gc_need(pool)
+            return !self.lacks_spare(pool)
+                && self.gc_room(pool) > self.gc_need(pool)
                 && self.pools[pool.at()].held < u16::MAX;
         }
         let (at, held) = (self.frontier_at(plane, stream), self.held_pages(plane, stream));
@@ -69,7 +70,8 @@ impl Space {
             return true;
         }
         let pool = self.pool(plane);
-        self.unpromised(pool) > 0
+        !self.lacks_spare(pool)
+            && self.unpromised(pool) > 0
             && self.gc_room(pool) >= self.gc_need(pool) + u64::from(self.pages_per_block)
     }
 
@@ -167,10 +169,6 @@ impl Space {
 
     /// Check that the erased blocks that are kept are those that the held pages of their frontiers need.
     pub(in crate::ftl) fn audit_held(&self) -> Result<(), String> {
-        if self.recovers {
-            let more = self.pools.iter().position(|pool| pool.kept > 1);
-            return more.map_or(Ok(()), |pool| Err(format!("pool {pool} keeps several blocks")));
-        }
         let (mut kept, mut held_room) = (vec![0u32; self.pools.len()], vec![0; self.pools.len()]);
         assert!(
             self.held.len() <= self.open.len(),
@@ -189,11 +187,12 @@ impl Space {
             let (counted, held) = (self.pools[pool].held, held_room[pool]);
             return Err(format!("pool {pool} holds {held} pages of its room, {counted} counted"));
         }
-        let counted = self.pools.iter().map(|pool| u32::from(pool.kept));
+        let counted = self.pools.iter().map(|pool| u32::from(pool.kept - pool.spare));
         match counted.zip(&kept).position(|(counted, &kept)| counted != kept) {
             Some(pool) => Err(format!(
                 "pool {pool} keeps {} erased blocks, and {} are needed for what is held",
-                self.pools[pool].kept, kept[pool]
+                self.pools[pool].kept - self.pools[pool].spare,
+                kept[pool]
             )),
             None => Ok(()),
         }

@@ -30,6 +30,7 @@ impl Space {
             assert!(self.free[home].insert((key, block.0)), "{block:?} is erased twice");
         }
         let PoolSpace { free, good, used, .. } = self.pools[pool.at()];
+        let spare = u16::from(self.recovers);
         self.free_total += u64::from(good - free);
         self.used -= u64::from(used);
         self.pools[pool.at()] = PoolSpace {
@@ -40,7 +41,8 @@ impl Space {
             wear_open: 0,
             gc_need: self.pages_per_block,
             promised: 0,
-            kept: 0,
+            kept: spare,
+            spare,
             held: 0,
             opened: false,
         };

@@ -6,7 +6,7 @@
 //! it takes nothing but copies of one victim after the other: either a block is erased, or the block opened last holds
 //! only copies of pages that the victim still has.
 
-use super::Space;
+use super::{PoolSpace, Space};
 use crate::units::PoolId;
 
 impl Space {
@@ -14,14 +14,15 @@ impl Space {
     #[inline]
     #[must_use]
     pub fn spares(&self, pool: PoolId) -> u32 {
-        debug_assert!(!self.recovers || self.pools[pool.at()].kept <= 1, "{pool:?} keeps several");
-        if self.recovers { u32::from(self.pools[pool.at()].kept) } else { 0 }
+        let PoolSpace { spare, kept, .. } = self.pools[pool.at()];
+        debug_assert!(spare <= kept && spare <= 1, "{pool:?} keeps {spare} of {kept} blocks");
+        u32::from(spare)
     }
 
     /// Whether the host has to wait until a block of `pool` is kept again.
     #[inline]
     pub(super) fn lacks_spare(&self, pool: PoolId) -> bool {
-        self.recovers && self.pools[pool.at()].kept == 0
+        self.recovers && self.pools[pool.at()].spare == 0
     }
 
     /// Keep an erased block of `pool` if the rest suffices for collection.
@@ -32,7 +33,8 @@ impl Space {
         let block = u64::from(self.pages_per_block);
         let left = self.gc_room(pool) - block;
         if left >= self.gc_need(pool).max(block) {
-            self.pools[pool.at()].kept = 1;
+            self.pools[pool.at()].kept += 1;
+            self.pools[pool.at()].spare = 1;
         }
     }
 }

@@ -29,8 +29,14 @@ section! {
         skipped_pages: u64,
         /// Pages of the write buffer that capacitors have saved.
         saved_pages: u64,
-        /// Logical pages with data.
+        /// Logical pages with data, parity and pages lost with a chip included.
         mapped_pages: u64,
+        /// Updates of parity groups that had been programmed in part, and do not count.
+        #[serde(default)]
+        updates_undone: u64,
+        /// Pages of the checkpoint with which it ended, on a device with parity groups.
+        #[serde(default)]
+        checkpoint_programs: u64,
     }
 }
 

@@ -55,15 +55,23 @@ impl Contents {
         if mode == DataMode::None {
             return None;
         }
-        let digest = |lpn: u32| ftl.owners.committed(Lpn(lpn)).map_or(0, |p| ftl.flash.digest(p));
+        let digest = |lpn: u32| match ftl.owners.committed(Lpn(lpn)) {
+            Some(page) => ftl.flash.digest(page),
+            None if ftl.is_lost(Lpn(lpn)) => ftl.reconstructed(Lpn(lpn)).digest,
+            None => 0,
+        };
         let newest: Vec<u64> = (0..ftl.geo.user_pages).map(digest).collect();
         let of_parity = || {
             let parity = (ftl.geo.user_pages..ftl.geo.logical_pages).map(Lpn);
             parity.filter(|&lpn| ftl.owners.committed(lpn).is_some()).count() as u64
         };
+        let lost_data = || {
+            let lost = ftl.lost.iter().flat_map(|lost| lost.pages(Lpn(0)));
+            lost.filter(|lpn| lpn.0 < ftl.geo.user_pages).count() as u64
+        };
         debug_assert_eq!(
             newest.iter().filter(|&&digest| digest != 0).count() as u64 + of_parity(),
-            ftl.owners.mapped(),
+            ftl.owners.mapped() + lost_data(),
             "a valid page has no digest"
         );
         Some(Box::new(Contents {

@@ -13,7 +13,8 @@ use crate::nand::geometry::{Geometry, PageAddress};
 use crate::sched::order::W_GC;
 use crate::sim::array::op::{Op, OpKind, Work};
 use crate::sim::core::Core;
-use crate::units::{Lpn, OpSlot, PlaneId};
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, OpSlot, PlaneId, Ppn};
 
 /// The two areas.
 pub(super) struct Area {
@@ -26,7 +27,7 @@ pub(super) struct Area {
     /// Flash blocks of an area on each plane: room for the largest checkpoint.
     blocks: u32,
     pages_per_block: u32,
-    /// Bytes of a page on each of the planes.
+    /// Bytes of a page on each of the planes, without the parity that restores those of a failed chip.
     stripe: u64,
     /// Admission numbers that pages have received in addition to their first.
     pub(super) extra_numbers: u64,
@@ -34,7 +35,7 @@ pub(super) struct Area {
 
 /// A checkpoint that is being written.
 pub(super) struct CheckpointWrite {
-    image: Image,
+    pub(super) image: Image,
     half: usize,
     /// Pages admitted at the beginning of the previous one.
     before: u64,
@@ -58,6 +59,8 @@ impl Area {
         let logical = u64::from(geo.logical_pages);
         let most = Image::bytes(logical, blocks, units) + Image::MOST_LISTED * logical;
         let stripe = u64::from(config.device.page_bytes) * u64::from(geo.planes);
+        let chips = u64::from(config.raid.group);
+        let stripe = if chips > 0 { stripe / chips * (chips - 1) } else { stripe };
         let pages_per_block = geo.pages_per_flash_block;
         let blocks = (most.div_ceil(stripe) as u32).div_ceil(pages_per_block);
         let mut area = Area {
@@ -83,14 +86,25 @@ impl Area {
 
     /// Pages of `image` on each plane.
     fn pages_of(&self, image: &Image) -> u32 {
-        let pages = image.own_bytes().div_ceil(self.stripe) as u32;
+        self.pages_for(image.own_bytes())
+    }
+
+    /// Pages on each plane of a checkpoint of so many bytes.
+    pub(super) fn pages_for(&self, bytes: u64) -> u32 {
+        let pages = bytes.div_ceil(self.stripe) as u32;
         assert!(pages > 0, "a checkpoint without pages");
         assert!(pages <= self.blocks * self.pages_per_block, "{pages} pages are too many");
         pages
     }
 
+    /// The area of the next checkpoint.
+    pub(super) fn next_half(&self) -> usize {
+        debug_assert!(self.half < 2, "there is no area {}", self.half);
+        if self.current.is_some() { 1 - self.half } else { 0 }
+    }
+
     /// Begin a checkpoint of `pages` on each plane in area `half`. Returns the blocks to erase before.
-    fn begin(&mut self, half: usize, pages: u32) -> u32 {
+    pub(super) fn begin(&mut self, half: usize, pages: u32) -> u32 {
         let erases = self.used[half];
         debug_assert!(pages > 0 && erases <= self.blocks, "area {half} has {erases} blocks");
         // If a cut comes first, blocks of the previous one may be left.
@@ -99,7 +113,7 @@ impl Area {
     }
 
     /// Make `image`, written to area `half`, the last checkpoint.
-    fn end(&mut self, half: usize, image: Image, ftl: &mut Ftl) {
+    pub(super) fn end(&mut self, half: usize, image: Image, ftl: &mut Ftl) {
         debug_assert!(self.used[half] > 0, "area {half} has not been written");
         ftl.owners.drop_map(1 - half);
         self.used[half] = self.pages_of(&image).div_ceil(self.pages_per_block);
@@ -145,7 +159,7 @@ impl Power {
     }
 
     /// Pages admitted when the last number was `sequence`.
-    fn admitted(&self, sequence: u64) -> u64 {
+    pub(super) fn admitted(&self, sequence: u64) -> u64 {
         debug_assert!(self.area.extra_numbers <= sequence, "more second numbers than numbers");
         sequence - self.area.extra_numbers
     }
@@ -166,22 +180,24 @@ impl Power {
             return;
         }
         let crowded = self.nvram.is_crowded() || !self.backlog.is_empty();
-        if self.interval_is_over(core.front.sequence) || crowded {
+        if self.interval_is_over(core.front.sequence) || crowded || self.misses_pages {
             self.begin_checkpoint(core);
         }
     }
 
     #[inline(never)]
     fn begin_checkpoint(&mut self, core: &mut Core) {
-        let under_way = pages_under_way(core);
+        let not_covered = core.ftl.not_covered(&landed_pages(core));
+        let under_way = pages_under_way(core, &not_covered);
+        self.misses_pages = false;
         assert!(self.off_since.is_none(), "a checkpoint without power");
-        let half = if self.area.current.is_some() { 1 - self.area.half } else { 0 };
+        let half = self.area.next_half();
         assert!(self.writing.is_none(), "two checkpoints at a time");
         let admitted = self.admitted(core.front.sequence);
         assert!(self.checkpointed <= admitted, "pages are admitted backwards");
         let before = std::mem::replace(&mut self.checkpointed, admitted);
         let planes = core.ftl.geo.planes;
-        let mut image = Image::of(&mut core.ftl, half, &self.moved);
+        let mut image = Image::of(&mut core.ftl, half, &self.moved, &not_covered);
         let records = self.nvram.records().chain(self.backlog.iter().copied());
         image.end_later(&under_way, &records.collect::<Vec<_>>(), self.area.current.as_deref());
         let pages = self.area.pages_of(&image);
@@ -199,8 +215,11 @@ impl Power {
         (0..planes).map(PlaneId).for_each(|plane| self.continue_checkpoint(core, plane));
     }
 
-    /// The next operation of the checkpoint on `plane`.
+    /// The next operation of the checkpoint on `plane`. What belongs on a missing chip is left out.
     fn continue_checkpoint(&mut self, core: &mut Core, plane: PlaneId) {
+        if core.ftl.is_dead(plane) {
+            return;
+        }
         let writing = self.writing.as_mut().expect("a checkpoint is being written");
         let (erases, pages) = &mut writing.left[plane.at()];
         let work = if *erases > 0 {
@@ -266,9 +285,20 @@ impl Power {
     }
 }
 
-/// The pages of writes and copies that are not on flash, with their admission numbers.
-fn pages_under_way(core: &Core) -> Vec<(Lpn, u64)> {
+/// The pages that updates of parity groups have programmed and not committed.
+fn landed_pages(core: &Core) -> Vec<Ppn> {
     debug_assert!(core.ftl.may_lose_power(), "nobody asks");
+    let of_groups = |op: &&Op| op.kind() == OpKind::GroupWrite && op.ppn != Ppn::NONE;
+    let pages = core.array.ops.live().filter(of_groups).map(|op| op.ppn);
+    pages.filter(|&page| !core.ftl.flash.is_torn(page)).collect()
+}
+
+/// The pages of writes and copies that are not on flash, and those that are `not_covered`, with their admission
+/// numbers.
+fn pages_under_way(core: &Core, not_covered: &[Ppn]) -> Vec<(Lpn, u64)> {
+    debug_assert!(core.ftl.may_lose_power(), "nobody asks");
+    let flash = &core.ftl.flash;
+    let not_covered = not_covered.iter().map(|&page| (flash.lpn(page), flash.sequence(page)));
     core.array
         .ops
         .live()
@@ -283,12 +313,32 @@ fn pages_under_way(core: &Core) -> Vec<(Lpn, u64)> {
             _ => [None, None],
         })
         .flatten()
+        .chain(not_covered)
         .collect()
 }
 
-/// Begin an operation of the checkpoint.
-#[inline(never)]
-pub(crate) fn start_metadata(core: &mut Core, unit: usize, slot: OpSlot, erase: bool) -> bool {
+impl Ssd {
+    /// Begin an operation of the checkpoint. False if its chip is missing.
+    #[inline(never)]
+    pub(in crate::sim) fn start_step_of_checkpoint(
+        &mut self,
+        unit: usize,
+        slot: OpSlot,
+        erase: bool,
+    ) -> bool {
+        let plane = self.core.array.ops[slot].plane;
+        debug_assert_eq!(self.core.ftl.geo.unit_of(plane).at(), unit, "{slot:?} is elsewhere");
+        if self.core.ftl.is_dead(plane) {
+            self.core.leave_queue(unit, slot);
+            let (power, core) = self.power_cuts();
+            power.end_metadata(core, slot);
+            return false;
+        }
+        start_metadata(&mut self.core, unit, slot, erase)
+    }
+}
+
+fn start_metadata(core: &mut Core, unit: usize, slot: OpSlot, erase: bool) -> bool {
     debug_assert_eq!(core.ftl.geo.unit_of(core.array.ops[slot].plane).at(), unit, "another unit");
     let flash = &mut core.ledger.measured.flash;
     let times = &core.array.times;

@@ -41,7 +41,6 @@ impl Ssd {
         // The clock counts a page of the host once.
         self.core.ftl.clock -= saved.iter().filter(|page| page.bound).count() as u64;
         debug_assert!(!self.core.array.quiescing, "power is cut while the device stops");
-        debug_assert!(self.raid.is_none(), "the config layer has refused parity");
         let withdrawn = self.withdraw_requests();
         self.log_cut();
         let (power, core) = self.power_cuts();
@@ -91,7 +90,7 @@ impl Ssd {
             core,
             contents,
             logs: _,
-            raid: _,
+            raid,
             copies,
             suspension,
             power,
@@ -107,6 +106,7 @@ impl Ssd {
         let config = &power.config;
         core.lose_power(config, plugs);
         *contents = None;
+        *raid = raid.take().map(|raid| raid.after_cut(config, &core.ftl));
         *copies = Copies::new(config);
         *suspension = Suspension::new(config);
         *mid_instant = false;

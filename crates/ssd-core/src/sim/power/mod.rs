@@ -7,16 +7,16 @@
 mod checkpoint;
 mod copies;
 mod cut;
+mod groups;
 mod mount;
 mod records;
 mod run;
-
-pub(super) use checkpoint::start_metadata;
 
 use crate::config::{Config, PowerCut};
 use crate::ftl::Ftl;
 use crate::ftl::recover::image::Image;
 use crate::host::request::Request;
+use crate::metrics::counters::Parts;
 use crate::nand::nvram::{Nvram, Record};
 use crate::sim::core::Core;
 use crate::sim::ssd::Ssd;
@@ -44,6 +44,8 @@ pub struct WithdrawnRequest {
 struct UnrecordedPart {
     request: RequestSlot,
     since: Nanos,
+    /// Where the time of the request went until then.
+    parts: Parts,
     /// Records that must have found room, or be unnecessary, by then.
     passed: u64,
 }
@@ -59,6 +61,8 @@ pub(crate) struct Power {
     /// Pages admitted at the beginning of the last checkpoint.
     checkpointed: u64,
     writing: Option<Box<CheckpointWrite>>,
+    /// Whether the pages of the last checkpoint on a failed chip have not been written to its spare.
+    misses_pages: bool,
     /// Pages moved in pools that have given up their block for recovery, with their source and target, until their
     /// victim is erased.
     moved: Vec<(Ppn, Ppn)>,
@@ -102,21 +106,22 @@ impl Ssd {
 
 impl Power {
     /// For the device `ftl`, to which `sequence` pages have been admitted; `None` if its power is never cut. A device
-    /// whose pages alone do not determine its state, as after TRIMs, starts with a checkpoint.
+    /// whose pages alone do not determine its state, as after TRIMs or with parity groups, starts with a checkpoint.
     pub(crate) fn new(config: &Config, ftl: &mut Ftl, sequence: u64) -> Option<Box<Power>> {
         if config.power.cut == PowerCut::Never {
             return None;
         }
-        assert!(config.raid.group == 0, "the config layer has refused parity");
         assert!(config.wear.endurance == 0, "the config layer has refused endurance");
         assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
-        let first = (!ftl.is_in_its_pages()).then(|| Image::of(ftl, 0, &[]));
+        let needs_first = ftl.groups.is_some() || !ftl.is_in_its_pages();
+        let first = needs_first.then(|| Image::of(ftl, 0, &[], &[]));
         Some(Box::new(Power {
             config: config.clone(),
             nvram: Nvram::new(config.power.nvram_bytes, config.power.nvram_ns),
             area: Area::new(config, &ftl.geo, first),
             checkpointed: sequence,
             writing: None,
+            misses_pages: false,
             moved: Vec::new(),
             backlog: VecDeque::new(),
             passed: 0,

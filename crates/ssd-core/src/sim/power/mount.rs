@@ -97,26 +97,31 @@ impl Ssd {
         let Some(since) = self.off_since() else {
             return Err(DeviceError::Power("power is on: there is nothing to mount".into()));
         };
-        let findings = match self.rebuild(&mut Steps::all()) {
-            Ok(findings) => findings,
-            Err(MountFailure::NoBlock(pool)) => return Err(no_block(pool.0)),
-            Err(MountFailure::PowerCut) => unreachable!("no limit was set"),
+        let (mut began, mut erased_before) = (since, Vec::new());
+        let (findings, checkpoint, written, end) = loop {
+            let mut findings = match self.rebuild(&mut Steps::all()) {
+                Ok(findings) => findings,
+                Err(MountFailure::NoBlock(pool)) => return Err(no_block(pool.0)),
+                Err(MountFailure::PowerCut) => unreachable!("no limit was set"),
+            };
+            let (checkpoint, written, time) = self.cost_of_mount(&findings);
+            let end = Nanos(began.0 + time);
+            erased_before.append(&mut findings.erased_blocks);
+            let next = self.next_failure();
+            let Some(at) = next.filter(|&at| at < end && limit.is_none_or(|limit| at < limit))
+            else {
+                findings.erased_blocks = erased_before;
+                break (findings, checkpoint, written, end);
+            };
+            // The mount begins again without the chip.
+            began = began.max(at);
+            self.forget_all();
+            self.chip_fails_during_mount(at);
         };
+        let time = (end - since).0;
         let (power, core) = self.power_cuts();
-        let (times, geo) = (&core.array.times, &core.ftl.geo);
+        let geo = &core.ftl.geo;
         assert!(findings.sequence <= core.front.sequence, "a page has an admission number to come");
-        let checkpoint = u64::from(power.area.pages());
-        let saved = (power.saved.len() as u64).div_ceil(u64::from(geo.planes));
-        let on_each = |pages: u64| {
-            read_time_ns(times, geo, &vec![first_pages(geo, pages); geo.planes as usize])
-        };
-        let time = power.nvram.read_ns()
-            + on_each(checkpoint)
-            + on_each(saved)
-            + read_time_ns(times, geo, &findings.scanned)
-            + read_time_ns(times, geo, &findings.compared)
-            + erase_time_ns(times, geo, &findings.erased);
-        let end = Nanos(since.0 + time);
         assert!(limit.is_none_or(|limit| limit >= since), "a cut in the past");
         let interrupted = limit.is_some_and(|limit| limit < end);
         let recovery = Recovery {
@@ -132,6 +137,8 @@ impl Ssd {
             skipped_pages: findings.skipped,
             saved_pages: power.saved.len() as u64,
             mapped_pages: findings.mapped,
+            updates_undone: findings.undone,
+            checkpoint_programs: written,
         };
         core.ledger.measured.recoveries.push(recovery.clone());
         if let Some(log) = &mut self.logs.power {
@@ -139,7 +146,8 @@ impl Ssd {
         }
         let end = Nanos(since.0 + recovery.time);
         debug_assert!(end >= self.core.array.now, "a mount ends before it began");
-        debug_assert!(recovery.mapped_pages <= u64::from(self.core.ftl.geo.user_pages), "too many");
+        let most = u64::from(self.core.ftl.geo.logical_pages);
+        debug_assert!(recovery.mapped_pages <= most, "too many");
         self.core.advance_to(end)?;
         if interrupted {
             self.forget_all();
@@ -148,6 +156,30 @@ impl Ssd {
             core.ledger.measured.power.cuts += 1;
         }
         Ok(recovery)
+    }
+
+    /// Pages of the checkpoint on each plane that a mount with these `findings` reads, pages of the one that it writes,
+    /// and its time.
+    fn cost_of_mount(&mut self, findings: &MountFindings) -> (u64, u64, u64) {
+        let (power, core) = self.power_cuts();
+        let (times, geo) = (&core.array.times, &core.ftl.geo);
+        let checkpoint = u64::from(power.area.pages());
+        let saved = (power.saved.len() as u64).div_ceil(u64::from(geo.planes));
+        debug_assert_eq!(findings.scanned.len(), geo.planes as usize, "planes of another device");
+        let on_each = |pages: u64| {
+            read_time_ns(times, geo, &vec![first_pages(geo, pages); geo.planes as usize])
+        };
+        let time = power.nvram.read_ns()
+            + on_each(checkpoint)
+            + on_each(saved)
+            + read_time_ns(times, geo, &findings.scanned)
+            + read_time_ns(times, geo, &findings.compared)
+            + erase_time_ns(times, geo, &findings.erased);
+        if core.ftl.groups.is_none() {
+            return (checkpoint, 0, time);
+        }
+        let (written, writing) = power.begin_last_step(core);
+        (checkpoint, written, time + writing)
     }
 
     /// Continue with the rebuilt state.
@@ -164,6 +196,9 @@ impl Ssd {
         (0..core.array.units.len()).for_each(|unit| core.gc.arm_idle_timer(unit, &mut core.array));
         self.contents = Contents::new(&power.config, &core.ftl);
         self.take_saved_pages();
+        if self.raid.is_some() {
+            self.continue_groups();
+        }
         let (power, core) = self.power_cuts();
         power.write_records(core);
         core.ftl.audit().map_err(DeviceError::Power)?;

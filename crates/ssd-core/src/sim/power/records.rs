@@ -140,7 +140,7 @@ impl Power {
         self.write_records(core);
         let passed = self.passed;
         while let Some(next) = self.unrecorded.pop_front_if(|next| next.passed <= passed) {
-            self.end_when_written(core, next.request, next.since);
+            self.end_when_written(core, next);
         }
         if self.backlog.is_empty() {
             debug_assert!(self.unrecorded.is_empty(), "a request waits for no record");
@@ -157,26 +157,38 @@ impl Power {
         request: RequestSlot,
         since: Nanos,
     ) {
+        let queue_ns = (since - core.front.requests.at(request).arrival).0;
         debug_assert!(since <= core.array.now, "it waits from the future");
-        if self.backlog.is_empty() {
-            return self.end_when_written(core, request, since);
-        }
-        let passed = self.passed + self.backlog.len() as u64;
-        self.unrecorded.push_back(UnrecordedPart { request, since, passed });
+        let parts = Parts { queue_ns, ..Parts::default() };
+        self.end_part_when_recorded(core, request, (since, parts));
     }
 
-    /// Complete a part of `request`, whose records have found room, when they survive a cut.
-    fn end_when_written(&mut self, core: &mut Core, request: RequestSlot, since: Nanos) {
-        let now = core.array.now;
+    /// As [`Power::end_when_recorded`]; until `since` the time of the request has gone to `parts`.
+    pub(in crate::sim) fn end_part_when_recorded(
+        &mut self,
+        core: &mut Core,
+        request: RequestSlot,
+        (since, parts): (Nanos, Parts),
+    ) {
+        let passed = self.passed + self.backlog.len() as u64;
+        let part = UnrecordedPart { request, since, parts, passed };
+        if self.backlog.is_empty() {
+            return self.end_when_written(core, part);
+        }
+        debug_assert!(passed > self.passed, "it waits for no record");
+        self.unrecorded.push_back(part);
+    }
+
+    /// Complete a part of a request, whose records have found room, when they survive a cut.
+    fn end_when_written(&mut self, core: &mut Core, part: UnrecordedPart) {
+        let (now, UnrecordedPart { request, since, parts, .. }) = (core.array.now, part);
         let controller = core.array.times.controller_ns;
         let end = Nanos(now.0 + controller).max(self.nvram.safe_at());
-        let arrival = core.front.requests.at(request).arrival;
-        debug_assert!(arrival <= since && since <= now, "it waits from the future");
+        debug_assert!(since <= now, "it waits from the future");
         let parts = Parts {
-            queue_ns: (since - arrival).0,
-            transfer_ns: controller,
-            metadata_ns: (now - since).0 + (end.0 - now.0 - controller),
-            ..Parts::default()
+            transfer_ns: parts.transfer_ns + controller,
+            metadata_ns: parts.metadata_ns + (now - since).0 + (end.0 - now.0 - controller),
+            ..parts
         };
         core.part_ends_at(end, request, parts);
     }

@@ -50,18 +50,23 @@ impl Ssd {
     }
 
     /// Admit the TRIM of `pages`, in request slot `slot`. Groups without data left are dropped at once, unless an
-    /// update is under way; the others are parts of the request, because their parity has to be programmed.
+    /// update is under way; the others are parts of the request, because their parity has to be programmed. Returns how
+    /// many pages had data.
     #[inline(never)]
-    pub(in crate::sim) fn trim_groups(&mut self, slot: RequestSlot, pages: Pages) {
+    pub(in crate::sim) fn trim_groups(&mut self, slot: RequestSlot, pages: Pages) -> u64 {
         assert!(!self.core.front.requests.at(slot).parts.is_done(), "the request has ended");
         let mut left = pages.first..pages.first + pages.count;
+        let mut count = 0;
         while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
+            if self.power.is_some() {
+                self.join_trims(slot, lpns.clone());
+            }
             let trimmed: Vec<Lpn> =
                 lpns.map(Lpn).filter(|&lpn| has_data(&self.core, lpn)).collect();
             if trimmed.is_empty() {
                 continue;
             }
-            self.core.ledger.measured.host.pages_trimmed += trimmed.len() as u64;
+            count += trimmed.len() as u64;
             if let Some(contents) = &mut self.contents {
                 trimmed.iter().for_each(|&lpn| contents.trim(lpn));
             }
@@ -87,6 +92,25 @@ impl Ssd {
             self.trim_all_buffered(&before);
             self.begin_if_first(update);
         }
+        count
+    }
+
+    /// Admit the TRIM of `pages` in request slot `slot` where power may be cut: it completes when all of its groups
+    /// have been updated and its records survive a cut. `repeated`: it has been submitted before.
+    #[inline(never)]
+    pub(in crate::sim) fn trim_groups_with_records(
+        &mut self,
+        slot: RequestSlot,
+        pages: Pages,
+        repeated: bool,
+    ) {
+        debug_assert!(!self.is_off(), "a TRIM arrives without power");
+        let trimmed = self.trim_groups(slot, pages);
+        if !repeated {
+            self.core.ledger.measured.host.pages_trimmed += trimmed;
+        }
+        let (power, core) = self.power_cuts();
+        power.end_when_recorded(core, slot, core.array.now);
     }
 
     /// Unmap all data of `group`, and with them its parity.
@@ -103,6 +127,7 @@ impl Ssd {
             let (raid, core) = self.parity();
             raid.release_page(core, lpn, committed);
         }
+        self.record_trim(trimmed, self.core.front.sequence);
         self.trim_all_buffered(&newest);
     }
 }

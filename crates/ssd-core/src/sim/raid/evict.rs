@@ -121,6 +121,12 @@ impl Ssd {
             })
             .collect();
         self.trim_all_buffered(&newest);
+        // They may have let in older data of the pages that are on flash.
+        let of_group = |&slot: &OpSlot| self.core.group_of_buffered(slot) == group;
+        let buffer = self.core.front.buffer.as_ref();
+        if buffer.is_some_and(|buffer| buffer.leaving().iter().any(of_group)) {
+            self.evict_leaving();
+        }
         on_flash
     }
 

@@ -12,7 +12,8 @@
 use super::lost::{degradation, end_with_loss, has_lost_data, note_lost_pages};
 use super::rebuild::Rebuild;
 use super::{ChangedPage, Raid, Stage};
-use crate::config::Config;
+use crate::config::{ChipFailure, Config};
+use crate::ftl::raid::lost::Numbers;
 use crate::metrics::degraded::FailedChip;
 use crate::nand::geometry::Geometry;
 use crate::sched::order::{R_HOST, W_HOST};
@@ -21,12 +22,16 @@ use crate::sim::core::Core;
 use crate::sim::dispatch::QueuedOp;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, OpSlot, PlaneId, Ppn, UpdateSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 
 /// The state of failed chips.
 pub(super) struct Failures {
     /// The chips that fail, as in the configuration.
-    chips: Vec<u32>,
+    failures: Vec<ChipFailure>,
+    /// Which of them have failed.
+    over: Vec<bool>,
+    /// Whether a chip has failed during the present mount.
+    pub(super) during_mount: bool,
     /// Spares left.
     spares: u32,
     /// Failed chips for which a spare is ready, with their index in the measurement.
@@ -37,12 +42,29 @@ pub(super) struct Failures {
 impl Failures {
     /// If chips fail.
     pub(super) fn new(config: &Config, geo: &Geometry) -> Option<Box<Failures>> {
-        let chips: Vec<u32> = config.raid.fail.iter().map(|failure| failure.chip).collect();
-        debug_assert!(chips.iter().all(|&chip| chip < geo.planes / geo.planes_per_chip), "no chip");
+        let failures = config.raid.fail.clone();
+        let chips = geo.planes / geo.planes_per_chip;
+        debug_assert!(failures.iter().all(|failure| failure.chip < chips), "no chip");
         let rebuild = Rebuild::new(config);
         let spares = config.raid.spares;
-        (!chips.is_empty())
-            .then(|| Box::new(Failures { chips, spares, awaited: Vec::new(), rebuild }))
+        let over = vec![false; failures.len()];
+        let awaited = Vec::new();
+        (!failures.is_empty()).then(|| {
+            Box::new(Failures { failures, over, during_mount: false, spares, awaited, rebuild })
+        })
+    }
+
+    /// As it is after a power cut: a drive knows which chips have failed, and which spares it has left.
+    pub(super) fn after_cut(self: Box<Failures>, config: &Config) -> Box<Failures> {
+        debug_assert_eq!(self.over.len(), self.failures.len(), "failures of another device");
+        Box::new(Failures { rebuild: Rebuild::new(config), ..*self })
+    }
+
+    /// The failures to come: their numbers and times.
+    pub(super) fn to_come(&self) -> impl Iterator<Item = (u32, Nanos)> + '_ {
+        debug_assert_eq!(self.over.len(), self.failures.len(), "failures of another device");
+        let all = (0..).zip(&self.failures).zip(&self.over);
+        all.filter(|&(_, &over)| !over).map(|((number, failure), _)| (number, Nanos(failure.at_ns)))
     }
 }
 
@@ -50,22 +72,12 @@ impl Ssd {
     /// Fail the chip of entry `number` of `raid.fail`.
     #[inline(never)]
     pub(in crate::sim) fn chip_fails(&mut self, number: u32) {
-        let (now, chip) = (self.core.array.now, self.parity().0.failures().chips[number as usize]);
-        let planes = self.core.ftl.geo.planes_of_chip(chip);
-        assert!(!planes.is_empty(), "chip {chip} has no plane");
-        if has_lost_data(&self.core) || planes.iter().any(|&plane| self.core.ftl.is_dead(plane)) {
-            return;
-        }
-        let group = self.core.ftl.chips_of_group(chip);
-        let degraded = degradation(&mut self.core);
-        let place = degraded.chips.len();
-        degraded.chips.push(FailedChip { chip, failed: now, replaced: None, group });
+        let now = self.core.array.now;
+        let Some(planes) = self.lose_chip(number, now) else { return };
         let (lost, is_recoverable) = self.core.ftl.chip_fails(&planes);
         degradation(&mut self.core).pages_lost += lost;
-        let failures = self.parity().0.failures();
-        if failures.spares > 0 {
-            failures.spares -= 1;
-            failures.awaited.push((chip, place));
+        if let Some(power) = &mut self.power {
+            power.chip_fails(&self.core, &planes);
         }
         let reads = remove_all_queued(&mut self.core, &planes, R_HOST);
         let mut ready = self.give_up_programs(&planes);
@@ -99,6 +111,29 @@ impl Ssd {
                 self.commit_update(update);
             }
         }
+    }
+
+    /// Note that the chip of entry `number` of `raid.fail` fails at `at`. Returns its planes; `None` if it is missing
+    /// already, or the run ends.
+    pub(super) fn lose_chip(&mut self, number: u32, at: Nanos) -> Option<Vec<PlaneId>> {
+        let failures = self.parity().0.failures();
+        assert!(!std::mem::replace(&mut failures.over[number as usize], true), "it fails twice");
+        let chip = failures.failures[number as usize].chip;
+        let planes = self.core.ftl.geo.planes_of_chip(chip);
+        assert!(!planes.is_empty(), "chip {chip} has no plane");
+        if has_lost_data(&self.core) || planes.iter().any(|&plane| self.core.ftl.is_dead(plane)) {
+            return None;
+        }
+        let group = self.core.ftl.chips_of_group(chip);
+        let degraded = degradation(&mut self.core);
+        let place = degraded.chips.len();
+        degraded.chips.push(FailedChip { chip, failed: at, replaced: None, group });
+        let failures = self.parity().0.failures();
+        if failures.spares > 0 {
+            failures.spares -= 1;
+            failures.awaited.push((chip, place));
+        }
+        Some(planes)
     }
 
     /// Give up programs that wait for the failed chip of `planes`. Returns their updates.
@@ -150,13 +185,16 @@ impl Ssd {
         if self.core.ftl.lost.is_none() || has_lost_data(&self.core) {
             return;
         }
-        let (raid, core) = self.parity();
-        for (chip, place) in std::mem::take(&mut raid.failures().awaited) {
+        for (chip, place) in std::mem::take(&mut self.parity().0.failures().awaited) {
+            let (raid, core) = self.parity();
             let planes = core.ftl.geo.planes_of_chip(chip);
-            if is_chip_idle(core, &planes) {
-                raid.install_spare(core, &planes, place);
-            } else {
+            if !is_chip_idle(core, &planes) {
                 raid.failures().awaited.push((chip, place));
+                continue;
+            }
+            raid.install_spare(core, &planes, place);
+            if let Some(power) = &mut self.power {
+                power.chip_replaced(&mut self.core, &planes);
             }
         }
         self.continue_rebuild();
@@ -323,10 +361,12 @@ impl Raid {
         slot: OpSlot,
     ) -> Option<Ppn> {
         assert_eq!(core.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
-        let sequence = core.array.ops[slot].sequence;
+        let op = &core.array.ops[slot];
+        let sequence = op.sequence;
         let (before, is_recoverable) = if core.ftl.parity_groups().is_parity(lpn) {
+            let listed = op.update().map_or(0, |update| self.at(update).age);
             let (_, before) = core.ftl.trim(lpn);
-            (before, core.ftl.lose(lpn, sequence))
+            (before, core.ftl.lose(lpn, Numbers { sequence, listed }))
         } else {
             core.ftl.lose_in_group(lpn, slot, sequence)
         };

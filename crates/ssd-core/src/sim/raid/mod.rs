@@ -14,7 +14,9 @@ mod fail;
 mod lines;
 mod lost;
 mod merge;
+mod mount;
 mod outcome;
+mod power;
 mod read_buffer;
 mod rebuild;
 mod reconstruct;
@@ -118,6 +120,8 @@ struct Update {
     parity: Parity,
     /// Whether a page that it was to read is lost, so that it reads again.
     reads_again: bool,
+    /// Where power may be cut: later TRIMs of pages that it trims, which end with it.
+    joined: Vec<RequestSlot>,
 }
 
 /// All updates under way.
@@ -354,6 +358,7 @@ impl Update {
             sum: Payload::default(),
             parity: Parity { slot: OpSlot::NONE, home: PlaneId::NONE, stream: 0 },
             reads_again: false,
+            joined: Vec::new(),
         }
     }
 

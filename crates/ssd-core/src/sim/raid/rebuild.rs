@@ -93,6 +93,7 @@ impl Ssd {
             raid.give_up_rebuild(core, slot);
         } else {
             debug_assert_eq!(core.ftl.parity_groups().home(lpn), plane, "{lpn:?} is not at home");
+            core.ftl.write_list_of_rebuilt(lpn, ppn);
             core.ftl.land(ppn);
             core.ftl.restore_in_group(lpn, ppn);
             note_committed(core, ppn);

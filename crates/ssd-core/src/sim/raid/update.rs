@@ -292,11 +292,14 @@ impl Ssd {
         let (pages, parity, method) =
             (std::mem::take(&mut entry.pages), entry.parity.slot, entry.plan.method);
         let (group, request, parts) = (entry.group, entry.cause.request, entry.parts);
+        let (sequence, joined) = (entry.sequence, std::mem::take(&mut entry.joined));
         assert!(!pages.is_empty(), "{update:?} changes nothing");
+        let mut trimmed = Vec::new();
         for page in &pages {
             if page.is_written() {
                 raid.commit_page(core, page.lpn, page.slot);
             } else {
+                trimmed.push(page.lpn);
                 raid.commit_trim(core, page.lpn, page.slot);
             }
         }
@@ -318,7 +321,11 @@ impl Ssd {
         raid.updates[update.at()].pages = pages;
         let next = raid.remove(update);
         if let Some(request) = request {
-            self.part_ends(request, &parts);
+            if trimmed.is_empty() {
+                self.part_ends(request, &parts);
+            } else {
+                self.end_trim_of_group((request, joined), &trimmed, (sequence, parts));
+            }
         }
         for (member, parts) in merge.iter().flat_map(|merge| merge.shares(&parts)) {
             if let Some(request) = member.cause.request {

@@ -228,9 +228,7 @@ impl Cuts {
         self.ssd.audit().unwrap_or_else(|e| panic!("{what:?}: {e}"));
         for page in 0..self.user_pages {
             let lpn = Lpn(page as u32);
-            let digest =
-                self.ssd.page_on_flash(lpn).map_or(0, |ppn| self.ssd.core.ftl.flash.digest(ppn));
-            let digest = self.ssd.buffered_digest(lpn).unwrap_or(digest);
+            let digest = self.digest(lpn);
             let changes = &mut self.changes[page as usize];
             let last = changes.iter().rposition(|change| change.durable).expect("the first one is");
             let possible = &changes[last..];
@@ -241,6 +239,15 @@ impl Cuts {
             *changes = vec![Change { digest, request: u64::MAX, durable: true }];
         }
         recovery
+    }
+
+    /// The digest of what the device has of `lpn`; 0 for nothing.
+    fn digest(&self, lpn: Lpn) -> u64 {
+        let ftl = &self.ssd.core.ftl;
+        let on_flash = self.ssd.page_on_flash(lpn).map(|page| ftl.flash.digest(page));
+        let computed = || ftl.is_lost(lpn).then(|| ftl.reconstructed(lpn).digest);
+        let digest = on_flash.or_else(computed).unwrap_or(0);
+        self.ssd.buffered_digest(lpn).unwrap_or(digest)
     }
 
     /// Read every page back; the device itself checks the digests as well.

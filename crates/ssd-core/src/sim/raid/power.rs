@@ -1,0 +1,81 @@
+//! Parity groups and power cuts (ADR 0033): pages carry lists of what their groups hold, and TRIMs have records.
+
+use crate::ftl::map::Entry;
+use crate::metrics::counters::Parts;
+use crate::nand::nvram::Record;
+use crate::sim::ssd::Ssd;
+use crate::units::{Lpn, OpSlot, Ppn, RequestSlot, UpdateSlot};
+
+impl Ssd {
+    /// Write into the out-of-band area of the page in `slot`, which `update` has programmed, what the group will hold
+    /// when the update commits.
+    #[inline(never)]
+    pub(in crate::sim) fn write_list(&mut self, slot: OpSlot, update: UpdateSlot) {
+        let (raid, core) = self.parity();
+        let (entry, page) = (raid.at(update), core.array.ops[slot].ppn);
+        let mut list = core.ftl.list_of(entry.group);
+        let groups = core.ftl.parity_groups();
+        debug_assert_ne!(page, Ppn::NONE, "{update:?} has programmed nothing");
+        for changed in &entry.pages {
+            let number =
+                if changed.is_written() { core.array.ops[changed.slot].sequence } else { 0 };
+            list[groups.position(changed.lpn) as usize] = number;
+        }
+        *list.last_mut().expect("a group has parity") = entry.age;
+        core.ftl.flash.set_list(page, &list);
+    }
+
+    /// Let the TRIM in request slot `slot` wait for the updates under way that trim some of its pages already: a cut
+    /// could bring these pages back.
+    pub(super) fn join_trims(&mut self, slot: RequestSlot, lpns: std::ops::Range<u32>) {
+        let (raid, core) = self.parity();
+        debug_assert!(lpns.end <= core.ftl.geo.user_pages, "pages {lpns:?}");
+        for lpn in lpns.map(Lpn) {
+            let Entry::Slot(newest) = core.ftl.owners.newest(lpn) else { continue };
+            let update = core.array.ops[newest].update().filter(|_| core.is_trim(newest));
+            let Some(update) = update else { continue };
+            let joined = &mut raid.get(update).joined;
+            if !joined.contains(&slot) {
+                joined.push(slot);
+                core.front.requests.get(slot).parts.add(1);
+            }
+        }
+    }
+
+    /// Record that `pages`, of one group and ascending, have been trimmed, and all that was admitted of them until
+    /// `sequence`. A checkpoint that begins now includes it.
+    pub(super) fn record_trim(&mut self, pages: &[Lpn], sequence: u64) {
+        let (Some(&first), Some(last)) = (pages.iter().min(), pages.iter().max()) else { return };
+        debug_assert!(last.0 < self.core.ftl.geo.user_pages, "{last:?} is not the host's");
+        if self.power.is_none() {
+            return;
+        }
+        let (power, core) = self.power_cuts();
+        let record = Record::Trim { first, pages: last.0 - first.0 + 1, sequence };
+        power.backlog.push_back(record);
+        power.write_records(core);
+        core.ledger.measured.power.trims_waited += u64::from(!power.backlog.is_empty());
+    }
+
+    /// End the part of `request` whose update has trimmed these `pages` and committed; its time went to `parts`. If
+    /// power may be cut, it ends when their record, of what was admitted until `sequence`, survives a cut, as do the
+    /// parts of those that have `joined`.
+    #[inline(never)]
+    pub(super) fn end_trim_of_group(
+        &mut self,
+        (request, joined): (RequestSlot, Vec<RequestSlot>),
+        pages: &[Lpn],
+        (sequence, parts): (u64, Parts),
+    ) {
+        debug_assert!(!pages.is_empty(), "nothing has been trimmed");
+        if self.power.is_none() {
+            return self.part_ends(request, &parts);
+        }
+        self.record_trim(pages, sequence);
+        let (power, core) = self.power_cuts();
+        power.end_part_when_recorded(core, request, (core.array.now, parts));
+        for request in joined {
+            power.end_when_recorded(core, request, core.array.now);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Power cuts with parity groups: what was acknowledged as durable survives any cut, also if a chip fails with it.
+
+use crate::rig::cuts::{Cuts, Load};
+use crate::rig::runs::{Mix, Run};
+use crate::rig::{device, named, victim};
+use ssd_core::config::{
+    ChipFailure, Config, DataMode, GroupReads, ParityUpdate, PowerCut, TimingModel,
+};
+use ssd_core::host::device::Device as _;
+use ssd_core::metrics::report::Recovery;
+
+/// A time that no run reaches.
+const NEVER: u64 = 1 << 40;
+
+/// Groups of `chips` chips, on as many channels, with 12 blocks of 8 pages each; a window of two copies.
+fn groups(chips: u32) -> Config {
+    let mut c = device([chips, 1, 1], 12, 8, 0);
+    c.raid.group = chips;
+    c.device.user_pages = 48 * (chips - 1);
+    c.run.data = DataMode::Digest;
+    c.power.cut = PowerCut::OnRequest;
+    c.gc.window = 2;
+    c
+}
+
+/// `config`, of which these chips fail.
+fn failing(config: &Config, failures: &[(u32, u64)], spares: u32) -> Config {
+    let mut c = config.clone();
+    c.raid.fail = failures.iter().map(|&(chip, at_ns)| ChipFailure { chip, at_ns }).collect();
+    c.raid.spares = spares;
+    c
+}
+
+fn filled(config: &Config, load: Load) -> Cuts {
+    Cuts::new(config, load, config.device.user_pages)
+}
+
+/// Cut power after each of the first `steps` steps of a run. Returns the number of updates that did not count.
+fn cut_everywhere(config: &Config, load: Load, steps: u64) -> u64 {
+    let mut undone = 0;
+    for at in 0..steps {
+        let mut run = filled(config, load);
+        run.run(at);
+        run.cut();
+        undone += run.mount_and_judge(&at).updates_undone;
+        run.read_back();
+    }
+    undone
+}
+
+#[test]
+fn a_cut_after_every_event_loses_no_acknowledged_page() {
+    for chips in [3, 4] {
+        let undone = cut_everywhere(&groups(chips), Load::MIXED, 500);
+        assert!(undone > 100, "{undone} updates were cut off");
+    }
+}
+
+#[test]
+fn so_does_one_after_every_event_that_follows_a_cut() {
+    let config = with_checkpoints(groups(3), 20);
+    for first in (0..400).step_by(37) {
+        for second in 0..90 {
+            let mut run = filled(&config, Load::MIXED);
+            run.run(first);
+            run.cut();
+            run.mount_and_judge(&first);
+            run.run(second);
+            run.cut();
+            run.mount_and_judge(&(first, second));
+        }
+    }
+}
+
+/// The mount after a cut at step `at` of a run in which no chip fails, and its end.
+fn mount_at(config: &Config, load: Load, at: u64) -> (Recovery, u64) {
+    let mut run = filled(config, load);
+    run.run(at);
+    run.cut();
+    let recovery = run.mount_and_judge(&at);
+    let end = recovery.cut_at + recovery.time;
+    (recovery, end)
+}
+
+/// Cut power at each of these steps of a run; chip after chip fails during the mount, or just after it. Then cut again.
+fn fail_everywhere(config: &Config, load: Load, steps: impl Iterator<Item = u64>, spares: u32) {
+    let chips = config.device.channels * config.device.chips_per_channel;
+    for at in steps {
+        let (recovery, end) = mount_at(&failing(config, &[(0, NEVER)], spares), load, at);
+        for chip in 0..chips {
+            for fails_at in [recovery.cut_at + 1, end - 1, end + 1] {
+                let what = (at, chip, fails_at - recovery.cut_at);
+                let mut run = filled(&failing(config, &[(chip, fails_at)], spares), load);
+                run.run(at);
+                run.cut();
+                run.mount_and_judge(&what);
+                // From nothing done since the failure to much of the rebuild.
+                run.run(2 + (at * 7 + u64::from(chip) * 5) % 41);
+                run.cut();
+                run.mount_and_judge(&(what, "again"));
+                if at % 5 == 0 {
+                    run.run(15);
+                    run.cut();
+                    run.mount_and_judge(&(what, "a third time"));
+                }
+                run.read_back();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_chip_that_fails_with_any_cut_loses_nothing() {
+    fail_everywhere(&groups(3), Load::MIXED, 0..240, 0);
+}
+
+#[test]
+fn nor_does_one_that_a_spare_replaces() {
+    fail_everywhere(&groups(3), Load::MIXED, (0..240).step_by(2), 1);
+    let load = Load { trim: 35, seed: 3, ..Load::MIXED };
+    fail_everywhere(&with_checkpoints(groups(4), 30), load, (0..300).step_by(11), 1);
+}
+
+/// Run until no page is lost any more.
+fn rebuild(run: &mut Cuts) {
+    let is_whole = |run: &Cuts| {
+        let lost = run.ssd.core.ftl.lost.as_deref().expect("a chip has failed");
+        let failed = run.ssd.measured().degraded.as_ref().is_some_and(|d| !d.chips.is_empty());
+        failed && lost.count() == 0 && !lost.misses_a_chip()
+    };
+    (0..6000).find(|_| {
+        run.run(1);
+        is_whole(run)
+    });
+    assert!(is_whole(run), "the rebuild does not end");
+}
+
+/// After the first chip has been rebuilt another one may fail: at the cut after the rebuild, each in turn.
+#[test]
+fn a_second_chip_may_fail_once_the_first_has_been_rebuilt() {
+    let config = groups(3);
+    for (first, second) in [(0, 1), (1, 2), (2, 2), (2, 0)] {
+        for at in (30..200).step_by(43) {
+            let (recovery, end) = mount_at(&failing(&config, &[(0, NEVER)], 2), Load::MIXED, at);
+            let fails_at = if at % 2 == 0 { recovery.cut_at + 1 } else { end + 1 };
+            let begin = |again: u64| {
+                let failures = [(first, fails_at), (second, again)];
+                let mut run = filled(&failing(&config, &failures, 2), Load::MIXED);
+                run.run(at);
+                run.cut();
+                run.mount_and_judge(&(first, at));
+                rebuild(&mut run);
+                run
+            };
+            for steps in (0..40).step_by(4) {
+                let mut run = begin(NEVER);
+                run.run(steps);
+                let now = run.ssd.now().0;
+                let mut run = begin(now + 1);
+                run.run(steps);
+                run.cut();
+                let what = (first, second, at, steps);
+                run.mount_and_judge(&what);
+                run.run(steps);
+                run.cut();
+                run.mount_and_judge(&(what, "again"));
+                run.read_back();
+            }
+        }
+    }
+}
+
+/// Checkpoints every `pages` pages written.
+fn with_checkpoints(mut c: Config, pages: u64) -> Config {
+    c.power.checkpoint_bytes = pages * 2048;
+    c
+}
+
+/// Little NVRAM, whose records take long, so that TRIMs wait for checkpoints.
+fn with_little_nvram(mut c: Config) -> Config {
+    (c.power.nvram_bytes, c.power.nvram_ns) = (64, 4000);
+    c
+}
+
+#[test]
+fn checkpoints_cover_no_page_of_an_update_that_has_not_committed() {
+    let load = Load { trim: 30, ..Load::MIXED };
+    let steps = (0..260).step_by(3);
+    for config in [with_checkpoints(groups(4), 8), with_little_nvram(groups(3))] {
+        cut_everywhere(&config, load, 350);
+        fail_everywhere(&config, load, steps.clone(), 1);
+    }
+}
+
+#[test]
+fn a_volatile_buffer_loses_what_no_flush_has_covered_and_nothing_else() {
+    let mut c = groups(4);
+    (c.host.write_buffer_pages, c.timing.sram_ns) = (9, 30);
+    let load = Load { flush: 8, fua: 15, ..Load::MIXED };
+    assert!(cut_everywhere(&c, load, 400) > 50, "updates from the buffer were cut off");
+    fail_everywhere(&c, load, (0..300).step_by(13), 1);
+}
+
+#[test]
+fn a_second_cut_inside_every_step_of_the_recovery_changes_nothing() {
+    let mut stopped = 0;
+    for at in (0..600).step_by(7) {
+        for steps in 0.. {
+            let mut run = filled(&groups(3), Load::MIXED);
+            run.run(at);
+            run.cut();
+            let again = run.ssd.mount_in_part(steps).expect("it can be recovered");
+            run.mount_and_judge(&(at, steps));
+            if !again {
+                break;
+            }
+            stopped += 1;
+        }
+    }
+    assert!(stopped > 10, "{stopped} mounts were cut off");
+}
+
+/// Devices that differ in space, layout and what an update reads.
+fn shapes() -> Vec<(&'static str, Config)> {
+    let mut all = Vec::new();
+    let mut c = groups(4);
+    (c.device.user_pages, c.gc.reserve, c.gc.window) = (3 * 72, 1, 4);
+    all.push(("little room", c));
+    let mut c = groups(2);
+    (c.device.channels, c.device.user_pages) = (4, 96);
+    all.push(("mirrors", c));
+    let mut c = device([3, 1, 2], 10, 8, 0);
+    (c.raid.group, c.device.user_pages) = (3, 160);
+    (c.run.data, c.power.cut) = (DataMode::Digest, PowerCut::OnRequest);
+    all.push(("two planes", c));
+    let mut c = groups(3);
+    c.wear.static_threshold = 1;
+    all.push(("wear levelling", c));
+    let mut c = groups(4);
+    (c.raid.update, c.raid.read_buffer_pages) = (ParityUpdate::Reconstruct, 12);
+    all.push(("a read buffer", c));
+    let mut c = groups(3);
+    c.raid.reads = GroupReads::ReconstructIfBusy;
+    c.timing.model = TimingModel::Pipelined;
+    all.push(("reads around collection", c));
+    let mut c = groups(3);
+    c.gc.victim = victim("fifo");
+    all.push(("fully valid victims", c));
+    let mut c = groups(3);
+    c.device.user_pages = 80;
+    c.alloc.separation = named(ssd_core::ftl::separation::ALL, "sepbit");
+    all.push(("classes", c));
+    all
+}
+
+#[test]
+fn neither_does_a_device_of_another_shape() {
+    let mut undone = 0;
+    for (_, config) in shapes() {
+        undone += cut_everywhere(&config, Load::MIXED, 150);
+        fail_everywhere(&config, Load::MIXED, (20..180).step_by(31), 1);
+    }
+    assert!(undone > 100, "{undone} updates were cut off");
+}
+
+#[test]
+fn random_cuts_in_a_long_run_lose_nothing() {
+    let mut rng = ssd_core::rng::Stream::new(5, "cuts");
+    for (name, config) in shapes() {
+        let config = with_checkpoints(config, 40);
+        let mut run = filled(&config, Load { seed: 3, ..Load::MIXED });
+        for cut in 0..80 {
+            // Sometimes cut after cut, so that no collection finishes.
+            let longest = if cut % 3 == 0 { 400 } else { 25 };
+            run.run(rng.below(longest));
+            run.cut();
+            run.mount_and_judge(&(name, cut));
+        }
+        assert!(run.completed > 80, "{name}: {} requests completed", run.completed);
+    }
+}
+
+/// Cuts, failures of chips and the rebuild in storms of requests with their own data.
+fn storms(seeds: std::ops::Range<u64>, requests: u64) {
+    for seed in seeds {
+        let at = |each: u64, of: u64| (seed / each % of) as usize;
+        let mut c = groups([3, 4][at(1, 2)]);
+        c.run.data = DataMode::Bytes;
+        c.timing.model = [TimingModel::Serial, TimingModel::Pipelined][at(2, 2)];
+        c.host.write_buffer_pages = [0, 6][at(3, 2)];
+        (c.power.nvram_bytes, c.power.nvram_ns) = [(4096, 500), (128, 3000)][at(2, 2)];
+        c.power.checkpoint_bytes = [0, 40 * 2048][at(4, 2)];
+        c.power.cut = PowerCut::Random(60_000);
+        let chips = c.device.channels;
+        let chip = |n: u64| ((seed + n) % u64::from(chips)) as u32;
+        c = failing(&c, &[(chip(0), 150_000), (chip(1), 700_000)], 2);
+        let mix = Mix { seed, depth: 12, trim: 20, copy: 0, pages: 4, span: 80, ..Mix::ALL };
+        let mut run = Run::new(&c, mix);
+        run.run(requests);
+        let m = run.end().measured().clone();
+        let degraded = m.degraded.as_deref().expect("a chip has failed");
+        let what = format!("seed {seed}: {:?}, {degraded:?}", m.power);
+        assert!(
+            m.power.cuts > requests / 500 && m.power.requests_repeated > m.power.cuts,
+            "{what}"
+        );
+
+        assert!(degraded.chips.len() == 2 && degraded.pages_left == 0, "{what}");
+        assert!(degraded.pages_lost > 0 && m.gc.calls > 0, "{what}");
+        assert!(m.recoveries.iter().any(|recovery| recovery.updates_undone > 0), "{what}");
+    }
+}
+
+#[test]
+fn storms_with_cuts_and_failed_chips_lose_nothing() {
+    storms(0..8, 1500);
+}
+
+/// Half a million requests over 20 seeds.
+#[test]
+#[ignore = "long"]
+fn storms_with_cuts_and_failed_chips_lose_nothing_at_length() {
+    storms(0..20, 25_000);
+}
