@@ -292,9 +292,7 @@ impl Ssd {
             }
             HostOp::Trim => {
                 let slot = self.core.front.requests.insert(arrived, (Join::of(1 + own), 0));
-                if FULL && self.core.ftl.may_lose_power() && self.raid.is_some() {
-                    self.trim_groups_with_records(slot, pages, outside_since.is_some());
-                } else if FULL && self.core.ftl.may_lose_power() {
+                if FULL && self.core.ftl.may_lose_power() {
                     self.trim_with_record(slot, pages, outside_since.is_some());
                 } else {
                     self.trim_pages(slot, pages);

@@ -246,6 +246,9 @@ fn shapes() -> Vec<(&'static str, Config)> {
     let mut c = groups(3);
     c.gc.victim = victim("fifo");
     all.push(("fully valid victims", c));
+    let mut c = groups(4);
+    c.raid.merge = true;
+    all.push(("merged updates", c));
     let mut c = groups(3);
     c.device.user_pages = 80;
     c.alloc.separation = named(ssd_core::ftl::separation::ALL, "sepbit");
@@ -288,6 +291,7 @@ fn storms(seeds: std::ops::Range<u64>, requests: u64) {
         c.run.data = DataMode::Bytes;
         c.timing.model = [TimingModel::Serial, TimingModel::Pipelined][at(2, 2)];
         c.host.write_buffer_pages = [0, 6][at(3, 2)];
+        c.raid.merge = [false, true][at(1, 2)];
         (c.power.nvram_bytes, c.power.nvram_ns) = [(4096, 500), (128, 3000)][at(2, 2)];
         c.power.checkpoint_bytes = [0, 40 * 2048][at(4, 2)];
         c.power.cut = PowerCut::Random(60_000);

@@ -59,8 +59,9 @@ impl Area {
         let logical = u64::from(geo.logical_pages);
         let most = Image::bytes(logical, blocks, units) + Image::MOST_LISTED * logical;
         let stripe = u64::from(config.device.page_bytes) * u64::from(geo.planes);
-        let chips = u64::from(config.raid.group);
-        let stripe = if chips > 0 { stripe / chips * (chips - 1) } else { stripe };
+        // With parity a chip of each group has none of it.
+        let chip = stripe.checked_div(u64::from(config.raid.group)).unwrap_or(0);
+        let stripe = stripe - chip;
         let pages_per_block = geo.pages_per_flash_block;
         let blocks = (most.div_ceil(stripe) as u32).div_ceil(pages_per_block);
         let mut area = Area {

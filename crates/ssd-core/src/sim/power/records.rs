@@ -93,6 +93,9 @@ impl Ssd {
             "beyond the device"
         );
         debug_assert!(!self.is_off(), "a TRIM arrives without power");
+        if self.raid.is_some() {
+            return self.trim_groups_with_records(slot, pages, repeated);
+        }
         let lpns = (pages.first..pages.first + pages.count).map(Lpn);
         if lpns.clone().any(|lpn| self.core.ftl.owners.newest(lpn) != Entry::Unmapped) {
             let (first, sequence) = (Lpn(pages.first), self.core.front.sequence);

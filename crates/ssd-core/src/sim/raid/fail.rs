@@ -55,9 +55,9 @@ impl Failures {
     }
 
     /// As it is after a power cut: a drive knows which chips have failed, and which spares it has left.
-    pub(super) fn after_cut(self: Box<Failures>, config: &Config) -> Box<Failures> {
+    pub(super) fn after_cut(self, config: &Config) -> Failures {
         debug_assert_eq!(self.over.len(), self.failures.len(), "failures of another device");
-        Box::new(Failures { rebuild: Rebuild::new(config), ..*self })
+        Failures { rebuild: Rebuild::new(config), ..self }
     }
 
     /// The failures to come: their numbers and times.

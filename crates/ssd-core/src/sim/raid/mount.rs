@@ -1,7 +1,6 @@
 //! Parity groups after a power cut (ADR 0033): the mount does without missing chips, and the rebuild goes on.
 
 use super::Raid;
-use super::fail::Failures;
 use super::lost::{degradation, end_with_loss, note_lost_pages};
 use crate::config::Config;
 use crate::ftl::Ftl;
@@ -15,7 +14,7 @@ impl Raid {
         let mut new = Raid::new(config, ftl).expect("a device with parity");
         debug_assert!(new.lines.firsts().next().is_none(), "an update survives");
         new.count = self.count;
-        new.failures = self.failures.map(|failures| Failures::after_cut(failures, config));
+        new.failures = self.failures.map(|failures| Box::new(failures.after_cut(config)));
         new
     }
 }
