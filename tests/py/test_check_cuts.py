@@ -115,7 +115,6 @@ CASES: dict[str, dict[str, object]] = {
 PARITY: dict[str, object] = {"raid.group": 4, **CHECKPOINT}
 PARITY_CASES: dict[str, dict[str, object]] = {
     "parity": PARITY,
-    "buffer": {**PARITY, **BUFFER},
     "failure": {**PARITY, "raid.fail": {"chip": 2, "at": "170 ms"}, "raid.spares": 1},
     "during-a-mount": {
         **PARITY,
@@ -134,22 +133,6 @@ def test_logs_of_parity_groups_with_cuts_give_the_report(case: str, tmp_path: Pa
     assert any(recovery.updates_undone > 0 for recovery in report.power.recoveries)
     assert all(recovery.checkpoint_programs > 0 for recovery in report.power.recoveries)
     checked(tmp_path / "a")
-
-
-def test_a_lost_update_of_a_group_is_not_durable(tmp_path: Path) -> None:
-    """Say that the pages of an acknowledged write, and of its copies, had older data."""
-    ssdlab.run(set={**CUTS, **PARITY, "workload.trim": 0}, out=tmp_path / "a", progress=False)
-    change_log(tmp_path / "a", "requests.csv.zst", _acknowledge_early)
-    violates(tmp_path / "a", "durable")
-
-
-def _acknowledge_early(rows: Rows) -> None:
-    """Say that a write that a cut has met completed before it."""
-    row = max(
-        (row for row in rows if row["op"] == "write" and row["completion"]),
-        key=lambda row: int(row["completion"]) - int(row["arrival"]),
-    )
-    row["completion"] = str(int(row["arrival"]) + 1)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -193,15 +193,6 @@ fn checkpoints_cover_no_page_of_an_update_that_has_not_committed() {
 }
 
 #[test]
-fn a_volatile_buffer_loses_what_no_flush_has_covered_and_nothing_else() {
-    let mut c = groups(4);
-    (c.host.write_buffer_pages, c.timing.sram_ns) = (9, 30);
-    let load = Load { flush: 8, fua: 15, ..Load::MIXED };
-    assert!(cut_everywhere(&c, load, 400) > 50, "updates from the buffer were cut off");
-    fail_everywhere(&c, load, (0..300).step_by(13), 1);
-}
-
-#[test]
 fn a_second_cut_inside_every_step_of_the_recovery_changes_nothing() {
     let mut stopped = 0;
     for at in (0..600).step_by(7) {
@@ -290,7 +281,6 @@ fn storms(seeds: std::ops::Range<u64>, requests: u64) {
         let mut c = groups([3, 4][at(1, 2)]);
         c.run.data = DataMode::Bytes;
         c.timing.model = [TimingModel::Serial, TimingModel::Pipelined][at(2, 2)];
-        c.host.write_buffer_pages = [0, 6][at(3, 2)];
         c.raid.merge = [false, true][at(1, 2)];
         (c.power.nvram_bytes, c.power.nvram_ns) = [(4096, 500), (128, 3000)][at(2, 2)];
         c.power.checkpoint_bytes = [0, 40 * 2048][at(4, 2)];
@@ -308,7 +298,6 @@ fn storms(seeds: std::ops::Range<u64>, requests: u64) {
             m.power.cuts > requests / 500 && m.power.requests_repeated > m.power.cuts,
             "{what}"
         );
-
         assert!(degraded.chips.len() == 2 && degraded.pages_left == 0, "{what}");
         assert!(degraded.pages_lost > 0 && m.gc.calls > 0, "{what}");
         assert!(m.recoveries.iter().any(|recovery| recovery.updates_undone > 0), "{what}");
