@@ -182,13 +182,18 @@ class Flash:
                     self.filled[block] = 0
 
     def still_has(self, lpn: int, sequence: int) -> bool:
-        """Tell whether these data are in a parity group whose newer update a cut has undone.
+        """Tell whether these data, or newer ones, are in a parity group.
 
-        Where chips fail, the group may have to compute them.
+        A cut may have undone an update that is newer than all of them. Where chips fail, the group
+        may have to compute them.
         """
         if self.cuts is None or not self.cuts.groups:
             return False
-        return bool(self.failures.all or self.cuts.places.get((lpn, sequence)))
+        return bool(self.failures.all) or any(
+            bool(places)
+            for (page, number), places in self.cuts.places.items()
+            if page == lpn and number >= sequence
+        )
 
     def commit_all(self, now: int) -> None:
         """Switch the map for programs that ended by `now` and are not outdated."""

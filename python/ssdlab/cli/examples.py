@@ -74,9 +74,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         " --set device.user_capacity=192MiB",
     ),
     "kv compare": (
-        "ssdlab kv compare remapcom --remaps off,full --value-bytes 980,4000 --seeds 2"
-        " --set device.pages_per_block=4 --set device.user_capacity=192MiB --host records=50000"
-        " --host operations=50000",
+        "ssdlab kv compare remapcom --remaps off,full --seeds 2 --set device.pages_per_block=4"
+        " --set device.user_capacity=192MiB",
     ),
     "results query": (
         'ssdlab results query "select gc_victim, avg(waf) from results group by 1" --store kept',

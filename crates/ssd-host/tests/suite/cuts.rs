@@ -268,8 +268,8 @@ fn cut_recovery(run: Run, steps: u64, stride: usize) -> u64 {
     unreachable!("every recovery ends")
 }
 
-/// How many of the first acknowledged writes give the pairs on the drive: the most that do, with or without a write that
-/// was under way.
+/// How many of the first acknowledged writes give the pairs on the drive: the most that do, with or without a write
+/// that was under way.
 fn newest_prefix(
     found: &BTreeMap<Vec<u8>, Vec<u8>>,
     acknowledged: &[(u64, bool)],

@@ -31,6 +31,8 @@ pub(super) struct Area {
     stripe: u64,
     /// Admission numbers that pages have received in addition to their first.
     pub(super) extra_numbers: u64,
+    /// Whether the pages of the last checkpoint on a failed chip have not been written to its spare.
+    pub(super) misses_pages: bool,
 }
 
 /// A checkpoint that is being written.
@@ -72,6 +74,7 @@ impl Area {
             pages_per_block,
             stripe,
             extra_numbers: 0,
+            misses_pages: false,
         };
         if let Some(first) = first {
             area.used[0] = area.pages_of(&first).div_ceil(pages_per_block);
@@ -181,7 +184,7 @@ impl Power {
             return;
         }
         let crowded = self.nvram.is_crowded() || !self.backlog.is_empty();
-        if self.interval_is_over(core.front.sequence) || crowded || self.misses_pages {
+        if self.interval_is_over(core.front.sequence) || crowded || self.area.misses_pages {
             self.begin_checkpoint(core);
         }
     }
@@ -190,7 +193,7 @@ impl Power {
     fn begin_checkpoint(&mut self, core: &mut Core) {
         let not_covered = core.ftl.not_covered(&landed_pages(core));
         let under_way = pages_under_way(core, &not_covered);
-        self.misses_pages = false;
+        self.area.misses_pages = false;
         assert!(self.off_since.is_none(), "a checkpoint without power");
         let half = self.area.next_half();
         assert!(self.writing.is_none(), "two checkpoints at a time");

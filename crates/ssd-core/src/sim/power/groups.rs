@@ -46,7 +46,7 @@ impl Power {
         self.area.end(half, image, &mut core.ftl);
         self.nvram.clean(self.nvram.len());
         self.checkpointed = self.admitted(core.front.sequence);
-        self.misses_pages = false;
+        self.area.misses_pages = false;
     }
 
     /// Note that the chip of `planes` has failed: the pages of its victims do not come back.
@@ -62,7 +62,7 @@ impl Power {
         for image in self.area.current.as_deref_mut().into_iter().chain(writing) {
             image.uncover(&core.ftl, planes);
         }
-        self.misses_pages = true;
+        self.area.misses_pages = true;
         self.checkpoint_if_due(core);
     }
 }

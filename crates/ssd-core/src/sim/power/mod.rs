@@ -61,8 +61,6 @@ pub(crate) struct Power {
     /// Pages admitted at the beginning of the last checkpoint.
     checkpointed: u64,
     writing: Option<Box<CheckpointWrite>>,
-    /// Whether the pages of the last checkpoint on a failed chip have not been written to its spare.
-    misses_pages: bool,
     /// Pages moved in pools that have given up their block for recovery, with their source and target, until their
     /// victim is erased.
     moved: Vec<(Ppn, Ppn)>,
@@ -121,7 +119,6 @@ impl Power {
             area: Area::new(config, &ftl.geo, first),
             checkpointed: sequence,
             writing: None,
-            misses_pages: false,
             moved: Vec::new(),
             backlog: VecDeque::new(),
             passed: 0,

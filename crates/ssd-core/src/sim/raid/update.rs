@@ -492,10 +492,8 @@ impl Raid {
             debug_assert_ne!(core.ftl.owners.committed(lpn), Some(before), "{lpn:?} has not moved");
             core.page_disowned(before);
             core.wake_readers(before);
-        }
-        self.read_buffer.remove(lpn);
-        if let Some(before) = before {
             self.note_replaced(&core.ftl, lpn, before);
         }
+        self.read_buffer.remove(lpn);
     }
 }
