@@ -356,7 +356,7 @@ def test_a_store_that_remaps_opens_in_leveldb(
         assert list(ours.iterator(include_value=False)) == keys
 
 
-def test_a_cut_is_told_with_what_it_took(config: Path, tmp_path: Path) -> None:
+def test_the_report_of_a_cut_says_what_it_took(config: Path, tmp_path: Path) -> None:
     settings = {**SMALL, "cut_ns": 30_000_000, "sync_every": 500}
     found = kv.simulate(config, settings=settings, out=tmp_path / "out", database=True)
     cut = found.report["cut"]

@@ -181,7 +181,7 @@ class Flash:
                 for block in range(failure.chip * blocks, (failure.chip + 1) * blocks):
                     self.filled[block] = 0
 
-    def still_has(self, lpn: int, sequence: int) -> bool:
+    def has_in_group(self, lpn: int, sequence: int) -> bool:
         """Tell whether these data, or newer ones, are in a parity group.
 
         A cut may have undone an update that is newer than all of them. Where chips fail, the group

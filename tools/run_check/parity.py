@@ -167,13 +167,8 @@ class Parity:
 
         Programs that had not started are in no log, and the requests come again.
         """
-        if self.requests.buffered:
-            latest = {id(update) for update in self.latest.values()}
-            open_updates = [key for key, update in self.updates.items() if id(update) in latest]
-        else:
-            ends = {request: self.requests.completion(request) for request, _ in self.updates}
-            open_updates = [key for key in self.updates if not 0 <= ends[key[0]] <= time]
-        for key in open_updates:
+        ends = {request: self.requests.completion(request) for request, _ in self.updates}
+        for key in [key for key in self.updates if not 0 <= ends[key[0]] <= time]:
             self.undone.update(self.updates.pop(key).programs)
         self.latest.clear()
         self.updated_until.clear()

@@ -68,9 +68,9 @@ class Requests:
         self.totals = {kind: KindTotals() for kind in REQUEST_KINDS}
         self.last_write = Table("arrival", "completion")
         self.trims: dict[int, list[tuple[int, int]]] = {}
-        # Cuts after which trims that had not completed come again, after later writes.
-        self.cuts: list[int] = []
         """Arrival and id of each TRIM of an LPN."""
+        self.cuts: list[int] = []
+        """Cuts after which trims that had not completed come again, after later writes."""
         self.writes: dict[int, list[int]] = {}
         """When writes of each LPN arrived, in order."""
         self.first_measured = 0

@@ -3,7 +3,7 @@
 
 use crate::executor::{Acknowledged, HostError, Machine};
 use crate::settings::HostSettings;
-use crate::workload::Workload;
+use crate::workload::{Values, Workload};
 use serde_json::{Value, json};
 use ssd_core::config::Config;
 use ssd_core::host::device::Device as _;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 type Write = (Vec<u8>, Option<(u64, usize)>);
 
 /// Cut the power of a machine now and recover it. Returns what the report says about it, and the machine with the store
-/// open. `workloads` are two copies of the workload of the machine.
+/// open. `workload` is that of the machine, from its beginning.
 ///
 /// # Errors
 /// Drive, file system or store do not recover, which is an error in the simulator.
@@ -23,7 +23,7 @@ pub(crate) fn recover(
     mut machine: Machine,
     config: &Config,
     settings: &HostSettings,
-    workloads: [Workload; 2],
+    mut workload: Workload,
 ) -> Result<(Value, Machine), HostError> {
     let (acknowledged, begun) = machine.take_acknowledged();
     let cut_at = machine.now();
@@ -31,12 +31,12 @@ pub(crate) fn recover(
     ssd.power_cut()?;
     ssd.mount(false)?;
     let mounted = ssd.now().0;
-    let [found, history] = workloads;
-    let mut machine = Machine::found(ssd, config, settings.clone(), found)?;
+    let (history, values) = (writes(&mut workload), workload.values().clone());
+    let mut machine = Machine::found(ssd, config, settings.clone(), workload)?;
     // The simulator has read every page of every file one after the other, which says nothing about a real mount.
     let read = machine.now();
     machine.open()?;
-    let losses = losses(machine.store(), &acknowledged, begun, history)?;
+    let losses = losses(machine.store(), &acknowledged, begun, (&history, &values))?;
     let report = json!({
         "at_ns": cut_at,
         "drive_ns": mounted - cut_at,
@@ -59,8 +59,8 @@ struct Losses {
     since_ns: Option<u64>,
 }
 
-/// All writes, in the order in which clients take them.
-fn writes(mut workload: Workload) -> Vec<Write> {
+/// All writes that are left in the workload, in the order in which clients take them.
+fn writes(workload: &mut Workload) -> Vec<Write> {
     let (mut all, mut version) = (Vec::new(), 0);
     loop {
         while let Some((request, key)) = workload.next_operation() {
@@ -84,10 +84,8 @@ fn losses(
     db: &Db,
     acknowledged: &[Acknowledged],
     begun: u64,
-    workload: Workload,
+    (history, values): (&[Write], &Values),
 ) -> Result<Losses, HostError> {
-    let values = workload.values().clone();
-    let history = writes(workload);
     let written = |number: u64| &history[number as usize - 1];
     // Places in the log by key.
     let mut places = BTreeMap::<&[u8], Vec<usize>>::new();

@@ -63,8 +63,8 @@ pub fn simulate(
     }
     let mut report = report(config, &machine, error.as_ref(), stopped);
     if settings.cut_ns.is_some() && error.is_none() && !stopped {
-        let again = || workload(config, settings, origin);
-        let (cut, recovered) = recover(machine, config, settings, [again()?, again()?])?;
+        let again = workload(config, settings, origin)?;
+        let (cut, recovered) = recover(machine, config, settings, again)?;
         (report["cut"], machine) = (cut, recovered);
     }
     Ok(Outcome { report, files: machine.fs().files(), error })

@@ -39,8 +39,8 @@ BACKGROUND_PARTS = ("processor", "reads", "writes")
 """Those of background work, which never stalls."""
 OWN_SIZES = ("mixgraph",)
 """Workloads that have value sizes of their own, as traces do."""
-DECIDED = ("store.reuse", "cut_ns", "value_bytes")
-"""Host settings that a comparison decides, or does not compare."""
+REFUSED = ("store.reuse", "cut_ns")
+"""Host settings that a comparison decides itself, or does not compare."""
 INPUT_ERRORS = (ConfigError, OutputError, WorkloadError)
 Measure: TypeAlias = "Callable[[Simulated], float | None]"
 
@@ -403,8 +403,9 @@ class ComparisonPlan:
         asked: dict[str, Any] = {**defaults(), **given}
         sizes = [*value_bytes] or [asked["value_bytes"]]
         _check_remaps(remaps, given)
-        for name, values in (("value_bytes", sizes), *((key, [asked[key]]) for key in SCALED)):
-            _check_numbers(argument(name) if name == "value_bytes" else name, values)
+        _check_numbers(argument("value_bytes"), sizes)
+        for key in SCALED:
+            _check_numbers(key, [asked[key]])
         if value_bytes and (str(workload) in OWN_SIZES or Path(workload).is_file()):
             message = f"{argument('value_bytes')}: {workload} has value sizes of its own"
             raise ConfigError([message])
@@ -487,9 +488,9 @@ def _check_remaps(remaps: Sequence[str], given: Mapping[str, object]) -> None:
             raise ConfigError([f"{argument('remaps')}: found {remap!r}; expected some of {lines}"])
         if [*remaps].count(remap) > 1:
             raise ConfigError([f"{argument('remaps')}: {remap} is given twice"])
-    decided = [name for name in DECIDED if name in given and name != "value_bytes"]
-    if decided:
-        raise ConfigError([f"{decided[0]}: a comparison does not take it; use kv simulate"])
+    for name in REFUSED:
+        if name in given:
+            raise ConfigError([f"{name}: a comparison does not take it; use kv simulate"])
     if given.get("store.pages_per_block") == 0 and [*remaps] != ["off"]:
         message = "store.pages_per_block: expected 1 or more, as blocks begin at pages"
         raise ConfigError([message])
@@ -501,6 +502,14 @@ def _check_numbers(name: str, values: Sequence[object]) -> None:
             raise ConfigError([f"{name}: found {value!r}; expected whole numbers from 1"])
         if [*values].count(value) > 1:
             raise ConfigError([f"{name}: {value} is given twice"])
+
+
+def end_of(simulated: Simulated) -> RunEnd:
+    """How the run of a simulation ended."""
+    if simulated.completed:
+        return RunEnd("completed")
+    # Without an error it was stopped.
+    return RunEnd("failed", why=simulated.error) if simulated.error else RunEnd("interrupted")
 
 
 @dataclass(frozen=True)
@@ -533,12 +542,9 @@ class _Simulations(Threads):
             if not self.completed:
                 raise
             return RunEnd("failed", why=str(error))
-        if simulated.error:
-            return RunEnd("failed", why=simulated.error)
-        if not simulated.completed:
-            return RunEnd("interrupted")
-        self.completed[run] = simulated
-        return RunEnd("completed")
+        if simulated.completed:
+            self.completed[run] = simulated
+        return end_of(simulated)
 
 
 def compare(

@@ -35,9 +35,7 @@ const NVRAM: [u64; 2] = [500, 8000];
 fn cut_everywhere(config: &Config, load: Load, filled: u32, steps: u64) {
     for at in 0..steps {
         let mut run = Cuts::new(config, load, filled);
-        run.run(at);
-        run.cut();
-        run.mount_and_judge(&at);
+        run.cut_after(at, &at);
         run.read_back();
     }
 }
@@ -52,12 +50,8 @@ fn so_does_one_during_collection_that_follows_a_cut() {
     for first in (0..700).step_by(41) {
         for second in 0..120 {
             let mut run = Cuts::new(&small(), Load::MIXED, 150);
-            run.run(first);
-            run.cut();
-            run.mount_and_judge(&first);
-            run.run(second);
-            run.cut();
-            run.mount_and_judge(&(first, second));
+            run.cut_after(first, &first);
+            run.cut_after(second, &(first, second));
         }
     }
 }
@@ -75,9 +69,7 @@ fn cut_inside_mounts(config: &Config, load: Load, filled: u32) -> u64 {
             run.mount_and_judge(&(at, steps));
             if at % 9 == 0 {
                 // A mount in two parts leaves a normal device.
-                run.run(25);
-                run.cut();
-                run.mount_and_judge(&(at, steps, "later"));
+                run.cut_after(25, &(at, steps, "later"));
             }
             if !again {
                 break;
@@ -191,12 +183,8 @@ fn neither_does_a_device_of_another_shape() {
         for first in (50..600).step_by(97) {
             for second in (0..90).step_by(2) {
                 let mut run = Cuts::new(&config, Load::MIXED, config.device.user_pages);
-                run.run(first);
-                run.cut();
-                run.mount_and_judge(&(name, first));
-                run.run(second);
-                run.cut();
-                run.mount_and_judge(&(name, first, second));
+                run.cut_after(first, &(name, first));
+                run.cut_after(second, &(name, first, second));
                 run.run(60);
             }
         }
@@ -212,9 +200,7 @@ fn random_cuts_in_a_long_run_lose_nothing() {
         for cut in 0..150 {
             // Sometimes cut after cut, so that no collection finishes.
             let longest = if cut % 3 == 0 { 400 } else { 25 };
-            run.run(rng.below(longest));
-            run.cut();
-            erased += run.mount_and_judge(&(name, cut)).erases;
+            erased += run.cut_after(rng.below(longest), &(name, cut)).erases;
             let pools = (0..run.ssd.core.ftl.geo.pools).map(PoolId);
             given_up += pools.filter(|&pool| run.ssd.core.ftl.space.spares(pool) == 0).count();
         }
@@ -241,9 +227,7 @@ fn checkpoints_change_nothing_of_what_is_found() {
         let mut run = Cuts::new(&config, load, config.device.user_pages);
         let (mut rng, mut found) = (Stream::new(9, "cuts"), 0);
         for cut in 0..150 {
-            run.run(rng.below(300));
-            run.cut();
-            found += run.mount_and_judge(&(name, cut)).checkpoint_pages;
+            found += run.cut_after(rng.below(300), &(name, cut)).checkpoint_pages;
         }
         assert!(found > 0, "{name} has mounted with a checkpoint");
     }
@@ -257,9 +241,7 @@ fn records_go_with_a_checkpoint_and_trims_wait_for_room() {
     let mut waited = 0;
     for at in 0..700 {
         let mut run = Cuts::new(&c, load, 150);
-        run.run(at);
-        run.cut();
-        run.mount_and_judge(&at);
+        run.cut_after(at, &at);
         run.read_back();
         let power = run.ssd.measured().power;
         assert!(power.nvram_peak <= 96, "{power:?}");
@@ -270,9 +252,7 @@ fn records_go_with_a_checkpoint_and_trims_wait_for_room() {
     let mut run = Cuts::new(&c, Load { depth: 1, ..load }, 150);
     let mut rng = Stream::new(2, "cuts");
     for cut in 0..300 {
-        run.run(rng.below(200));
-        run.cut();
-        run.mount_and_judge(&cut);
+        run.cut_after(rng.below(200), &cut);
     }
     assert!(run.ssd.measured().power.checkpoints > 20);
 }
@@ -299,12 +279,8 @@ fn so_does_one_during_collection_of_shared_pages_that_follows_a_cut() {
         for first in (0..700).step_by(61) {
             for second in 0..120 {
                 let mut run = Cuts::new(&remaps(small(), mode), COPIES, 150);
-                run.run(first);
-                run.cut();
-                run.mount_and_judge(&(mode, first));
-                run.run(second);
-                run.cut();
-                run.mount_and_judge(&(mode, first, second));
+                run.cut_after(first, &(mode, first));
+                run.cut_after(second, &(mode, first, second));
             }
         }
     }
@@ -356,9 +332,7 @@ fn owners_survive_with_the_smallest_nvram_and_with_checkpoints() {
         (c.power.nvram_bytes, c.power.checkpoint_bytes) = (bytes, 0);
         for at in (0..800).step_by(2) {
             let mut run = Cuts::new(&c, COPIES, 150);
-            run.run(at);
-            run.cut();
-            run.mount_and_judge(&(bytes, at));
+            run.cut_after(at, &(bytes, at));
             run.read_back();
             assert!(run.ssd.measured().power.nvram_peak <= bytes, "{bytes} B of NVRAM");
         }
@@ -366,9 +340,7 @@ fn owners_survive_with_the_smallest_nvram_and_with_checkpoints() {
         let mut run = Cuts::new(&c, Load { depth: 1, ..COPIES }, 150);
         let mut rng = Stream::new(7, "cuts");
         for cut in 0..300 {
-            run.run(rng.below(200));
-            run.cut();
-            run.mount_and_judge(&(bytes, cut));
+            run.cut_after(rng.below(200), &(bytes, cut));
         }
         assert!(run.ssd.measured().power.checkpoints > 5, "{bytes} B: no checkpoint");
     }
@@ -399,9 +371,7 @@ fn random_cuts_in_a_long_run_lose_no_owner() {
             let mut rng = Stream::new(6, "cuts");
             for cut in 0..150 {
                 let longest = if cut % 3 == 0 { 400 } else { 25 };
-                run.run(rng.below(longest));
-                run.cut();
-                run.mount_and_judge(&(name, mode, cut));
+                run.cut_after(rng.below(longest), &(name, mode, cut));
             }
             assert!(run.completed > 500, "{name}: {} requests completed", run.completed);
         }
@@ -469,9 +439,7 @@ fn a_device_that_starts_from_a_snapshot_keeps_its_owners_through_cuts() {
             run.through_a_snapshot(&config);
             run.cut();
             run.mount_and_judge(&(mode, at));
-            run.run(at / 2);
-            run.cut();
-            run.mount_and_judge(&(mode, at, "after"));
+            run.cut_after(at / 2, &(mode, at, "after"));
             run.read_back();
         }
     }

@@ -40,9 +40,7 @@ fn cut_everywhere(config: &Config, load: Load, steps: u64) -> u64 {
     let mut undone = 0;
     for at in 0..steps {
         let mut run = filled(config, load);
-        run.run(at);
-        run.cut();
-        undone += run.mount_and_judge(&at).updates_undone;
+        undone += run.cut_after(at, &at).updates_undone;
         run.read_back();
     }
     undone
@@ -62,12 +60,8 @@ fn so_does_one_after_every_event_that_follows_a_cut() {
     for first in (0..400).step_by(37) {
         for second in 0..90 {
             let mut run = filled(&config, Load::MIXED);
-            run.run(first);
-            run.cut();
-            run.mount_and_judge(&first);
-            run.run(second);
-            run.cut();
-            run.mount_and_judge(&(first, second));
+            run.cut_after(first, &first);
+            run.cut_after(second, &(first, second));
         }
     }
 }
@@ -75,9 +69,7 @@ fn so_does_one_after_every_event_that_follows_a_cut() {
 /// The mount after a cut at step `at` of a run in which no chip fails, and its end.
 fn mount_at(config: &Config, load: Load, at: u64) -> (Recovery, u64) {
     let mut run = filled(config, load);
-    run.run(at);
-    run.cut();
-    let recovery = run.mount_and_judge(&at);
+    let recovery = run.cut_after(at, &at);
     let end = recovery.cut_at + recovery.time;
     (recovery, end)
 }
@@ -91,17 +83,11 @@ fn fail_everywhere(config: &Config, load: Load, steps: impl Iterator<Item = u64>
             for fails_at in [recovery.cut_at + 1, end - 1, end + 1] {
                 let what = (at, chip, fails_at - recovery.cut_at);
                 let mut run = filled(&failing(config, &[(chip, fails_at)], spares), load);
-                run.run(at);
-                run.cut();
-                run.mount_and_judge(&what);
+                run.cut_after(at, &what);
                 // From nothing done since the failure to much of the rebuild.
-                run.run(2 + (at * 7 + u64::from(chip) * 5) % 41);
-                run.cut();
-                run.mount_and_judge(&(what, "again"));
+                run.cut_after(2 + (at * 7 + u64::from(chip) * 5) % 41, &(what, "again"));
                 if at % 5 == 0 {
-                    run.run(15);
-                    run.cut();
-                    run.mount_and_judge(&(what, "a third time"));
+                    run.cut_after(15, &(what, "a third time"));
                 }
                 run.read_back();
             }
@@ -146,9 +132,7 @@ fn a_second_chip_may_fail_once_the_first_has_been_rebuilt() {
             let begin = |again: u64| {
                 let failures = [(first, fails_at), (second, again)];
                 let mut run = filled(&failing(&config, &failures, 2), Load::MIXED);
-                run.run(at);
-                run.cut();
-                run.mount_and_judge(&(first, at));
+                run.cut_after(at, &(first, at));
                 rebuild(&mut run);
                 run
             };
@@ -161,9 +145,7 @@ fn a_second_chip_may_fail_once_the_first_has_been_rebuilt() {
                 run.cut();
                 let what = (first, second, at, steps);
                 run.mount_and_judge(&what);
-                run.run(steps);
-                run.cut();
-                run.mount_and_judge(&(what, "again"));
+                run.cut_after(steps, &(what, "again"));
                 run.read_back();
             }
         }
@@ -266,9 +248,7 @@ fn random_cuts_in_a_long_run_lose_nothing() {
         for cut in 0..80 {
             // Sometimes cut after cut, so that no collection finishes.
             let longest = if cut % 3 == 0 { 400 } else { 25 };
-            run.run(rng.below(longest));
-            run.cut();
-            run.mount_and_judge(&(name, cut));
+            run.cut_after(rng.below(longest), &(name, cut));
         }
         assert!(run.completed > 80, "{name}: {} requests completed", run.completed);
     }

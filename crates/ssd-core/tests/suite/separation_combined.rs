@@ -176,9 +176,7 @@ fn cuts_lose_no_page_of_any_class() {
             let mut run = Cuts::new(&c, load, filled);
             run.run(at);
             for later in [0, 7, 31, 120] {
-                run.run(later);
-                run.cut();
-                run.mount_and_judge(&(&spec.policy, at, later));
+                run.cut_after(later, &(&spec.policy, at, later));
             }
             run.read_back();
         }
@@ -196,9 +194,7 @@ fn a_mount_that_is_cut_off_finds_the_blocks_of_all_classes() {
                 run.cut();
                 let again = run.ssd.mount_in_part(steps).expect("it can be recovered");
                 run.mount_and_judge(&(name, at, steps));
-                run.run(40);
-                run.cut();
-                run.mount_and_judge(&(name, at, steps, "later"));
+                run.cut_after(40, &(name, at, steps, "later"));
                 if !again {
                     break;
                 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ssdlab.config.resolve import load_config
+from ssdlab.kv.comparison import end_of
 from ssdlab.kv.simulation import simulate
 from ssdlab.results import outputs
 from ssdlab.running.batch import Batch
@@ -183,12 +184,7 @@ class _Simulations(Threads):
             return RunEnd("interrupted")
         except RuntimeError as error:
             return RunEnd("failed", why=str(error))
-        if not simulation.completed:  # without an error it was stopped
-            return (
-                RunEnd("failed", why=simulation.error)
-                if simulation.error
-                else RunEnd("interrupted")
-            )
-        text = outputs.text(json.dumps(_numbers(simulation.report)) + "\n")
-        outputs.write_all({run.file(self.folder, self.quick): text}, force=True)
-        return RunEnd("completed")
+        if simulation.completed:
+            text = outputs.text(json.dumps(_numbers(simulation.report)) + "\n")
+            outputs.write_all({run.file(self.folder, self.quick): text}, force=True)
+        return end_of(simulation)

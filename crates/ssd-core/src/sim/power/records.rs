@@ -84,9 +84,9 @@ impl Ssd {
 
     /// Admit the TRIM of `pages` in request slot `slot` where power may be cut: it takes effect now, and completes when
     /// its record survives a cut.
-    #[inline(never)]
     ///
     /// `repeated`: it has been submitted before, and its pages count only once.
+    #[inline(never)]
     pub(crate) fn trim_with_record(&mut self, slot: RequestSlot, pages: Pages, repeated: bool) {
         debug_assert!(
             pages.first + pages.count <= self.core.ftl.geo.user_pages,

@@ -222,6 +222,13 @@ impl Cuts {
         self.pending.clear();
     }
 
+    /// Run, cut the power, and mount.
+    pub(crate) fn cut_after(&mut self, steps: u64, what: &dyn std::fmt::Debug) -> Recovery {
+        self.run(steps);
+        self.cut();
+        self.mount_and_judge(what)
+    }
+
     /// Mount, and compare every page with what the cut may have left.
     pub(crate) fn mount_and_judge(&mut self, what: &dyn std::fmt::Debug) -> Recovery {
         let recovery = self.ssd.mount(false).unwrap_or_else(|e| panic!("{what:?}: {e}"));
