@@ -38,6 +38,7 @@ from ssdlab_lab.reproduce.tables import Measure, MeasuredValues, Number, Row, Ta
 
 NEVER = "a device so large that nothing is collected"
 FREE_READS = "reads take 1 ns"
+MERGED = "waiting updates of a group are merged"
 OTHER_REQUESTS = ("other requests", "further requests")
 
 
@@ -137,6 +138,7 @@ SEVERAL = (
     Reading("20 % of the flash to spare", {"device.over_provisioning": 0.25}),
     Reading(EQUAL, device=_equal_capacity, further=_other_groups),
     Reading(FREE_READS, {"timing.read": "1 ns"}, further=_other_groups, detail=True),
+    Reading(MERGED, {"raid.merge": True}, further=_other_groups),
     Reading("2.5 % threshold", device=_threshold(0.025), detail=True),
     Reading("10 % threshold", device=_threshold(0.10), detail=True),
     Reading("overwritten once first", requests={"precondition.overwrite": 1.0}, detail=True),
