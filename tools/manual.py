@@ -100,10 +100,10 @@ def verb(words: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - of Click,
         for argument, name in zip(arguments, names, strict=True)
     ]
     yield f".SS ssdlab {escaped(' '.join([words, *usage]))}"
-    yield escaped(told(command.help))
+    yield escaped(plain_text(command.help))
     for argument, name in zip(arguments, names, strict=True):
         if getattr(argument, "help", None):
-            yield f".TP\n.I {escaped(name)}\n{escaped(told(argument.help))}"
+            yield f".TP\n.I {escaped(name)}\n{escaped(plain_text(argument.help))}"
     for option in options:
         if option.hidden:
             continue
@@ -111,7 +111,7 @@ def verb(words: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - of Click,
         forms = ", ".join(
             f"\\fB{escaped(opt)}\\fR" for opt in (*option.opts, *option.secondary_opts)
         )
-        yield f".TP\n{forms}{value}\n{escaped(told(option.help))}"
+        yield f".TP\n{forms}{value}\n{escaped(plain_text(option.help))}"
     notes = (command.epilog or "").partition("Example")[0].strip()
     if notes:
         yield f".PP\n{escaped(notes)}"
@@ -127,6 +127,6 @@ def metavar(option: Any) -> str:  # noqa: ANN401 - of Click, without types
     return str(option.metavar or option.name.upper())
 
 
-def told(text: str | None) -> str:
+def plain_text(text: str | None) -> str:
     """A help text on one line, as a terminal shows it."""
     return " ".join(render(text or "", emoji=False).plain.split())

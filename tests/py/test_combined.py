@@ -31,7 +31,7 @@ from ssdlab_lab.reproduce.combined.outcome import (
     Point,
     Setting,
     chosen,
-    told,
+    direction,
 )
 from ssdlab_lab.reproduce.combined.page import drawn, effect, markdown, page, to_json, verdict
 from ssdlab_lab.reproduce.combined.study import answers_of, combined, scheme_of
@@ -124,7 +124,7 @@ def test_a_change_within_three_percent_is_none_whatever_its_interval() -> None:
     assert close is not None
     assert far is not None
     assert close.order == "lower"
-    assert (told(close), told(far)) == (0, 1)
+    assert (direction(close), direction(far)) == (0, 1)
     assert "no significant change" in effect(done, "selective", WRITES)
 
 

@@ -29,7 +29,7 @@ from ssdlab.kv import store as kv_store
 from ssdlab.results import comparison, folder, points, search, search_answer, sweep, text
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.report import Report
-from ssdlab.running import compare_runs, design, device, job, kept, sources, sweep_runs
+from ssdlab.running import caching, compare_runs, design, device, job, sources, sweep_runs
 from ssdlab.running.outcomes import FORM, Outcomes
 from ssdlab.running.runner import PlannedRun, RunEnd
 from ssdlab.store import collect, rows, verify
@@ -462,11 +462,11 @@ def test_relative_imports_are_followed() -> None:
 
 @pytest.mark.parametrize("log", ["op_log", "request_log"])
 def test_a_run_with_either_log_is_not_stored(log: str) -> None:
-    looked: Any = object.__new__(kept._FilteredWork)
+    looked: Any = object.__new__(caching._FilteredWork)
     looked.keeper = stub(skipped=Counter())
     one = PlannedRun("a", ssdlab.load_config(set={f"metrics.{log}": True}))
     assert not looked._is_stored(one)
-    assert looked.keeper.skipped == {kept.LOGS: 1}
+    assert looked.keeper.skipped == {caching.LOGS: 1}
     assert looked._is_stored(PlannedRun("b", ssdlab.load_config()))
 
 

@@ -20,7 +20,7 @@ from ssdlab.config.resolve import Config
 from ssdlab.policy import Policies, Victim, VictimView
 from ssdlab.results.report import Report
 from ssdlab.results.sweep import Sweep
-from ssdlab.running import kept, runner
+from ssdlab.running import caching, runner
 from ssdlab.running.design import design_sweep
 from ssdlab.running.execution import Execution
 from ssdlab.running.job import Job
@@ -464,17 +464,17 @@ def test_runs_are_taken_ahead_only_where_that_has_no_effect(store: Path) -> None
     with Store(store) as opened:
         inner = SlowRunner(report)
         work = Work(planned(range(5)), ahead=False)
-        kept.CachingRunner(inner, opened).run(work)
+        caching.CachingRunner(inner, opened).run(work)
         assert work.ended == inner.order == [*"01234"]
         inner = SlowRunner(report)
         work = Work(planned(range(3, 100)), ahead=False)
-        looked = kept._FilteredWork(work, made := kept.CachingRunner(inner, opened))
+        looked = caching._FilteredWork(work, made := caching.CachingRunner(inner, opened))
         first = looked.next()
         assert first is not None
         assert (first.label, made.hits, taken[-1]) == ("5", 2, 5)
         work = Work(planned(range(3, 100)), ahead=True)
-        assert kept._FilteredWork(work, made).next() is not None
-        assert taken[-1] == 3 + kept.AHEAD[0] - 1
+        assert caching._FilteredWork(work, made).next() is not None
+        assert taken[-1] == 3 + caching.AHEAD[0] - 1
 
 
 def test_what_another_process_stores_meanwhile_is_taken(
@@ -483,7 +483,7 @@ def test_what_another_process_stores_meanwhile_is_taken(
     monkeypatch.setattr("ssdlab.store.read.LOOK_S", 0)
     vary = {"run.seed": [1, 2, 3, 4]}
     with Store(store) as mine, Store(store) as theirs:
-        made = kept.CachingRunner(Threads(1), mine)
+        made = caching.CachingRunner(Threads(1), mine)
 
         class RacingRunner:
             local_jobs = 1

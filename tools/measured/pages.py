@@ -44,7 +44,7 @@ USUAL = {
 
 
 @cache
-def kept() -> dict[str, Any]:
+def measured_values() -> dict[str, Any]:
     """What the runs left."""
     values: dict[str, Any] = json.loads(KEPT.read_text(encoding="utf-8"))
     return values
@@ -91,7 +91,7 @@ def _plain(text: str) -> str:
 
 def ratios(policy: Policy, key: str, name: str = "") -> dict[str, Ratio | None]:
     """Of a policy to the default of its question, in the cells that are judged."""
-    rows = kept()["questions"][policy.question.key]
+    rows = measured_values()["questions"][policy.question.key]
     own_rows, base = rows[policy.name], rows[name or baseline(policy)]
     ratio_of_cell: dict[str, Ratio | None] = {}
     for cell in cells():
@@ -252,7 +252,7 @@ def _short(reason: str) -> str:
 
 def not_judged(policy: Policy) -> list[str]:
     """Why cells are left out, each reason once."""
-    rows = kept()["questions"][policy.question.key]
+    rows = measured_values()["questions"][policy.question.key]
     reasons: dict[str, list[str]] = {}
     for side in dict.fromkeys((policy.name, baseline(policy))):
         for cell, row in rows[side].items():
@@ -412,7 +412,7 @@ def index() -> str:
     text = re.sub(r"\(`Question`\s+has the others that are held\), ", "", paragraphs)
     text = re.sub(r" \(`NEEDS`\)|`SETTINGS`, ", "", text)
     text = text.replace("but for those in where", "except where")
-    return INDEX.format(tables="\n".join(tables), grid=text, results=kept()["results"])
+    return INDEX.format(tables="\n".join(tables), grid=text, results=measured_values()["results"])
 
 
 def texts() -> Iterator[tuple[Path, str]]:

@@ -32,7 +32,7 @@ pub(crate) fn recover(
     ssd.mount(false)?;
     let mounted = ssd.now().0;
     let (history, values) = (writes(&mut workload), workload.values().clone());
-    let mut machine = Machine::found(ssd, config, settings.clone(), workload)?;
+    let mut machine = Machine::remounted(ssd, config, settings.clone(), workload)?;
     // The simulator has read every page of every file one after the other, which says nothing about a real mount.
     let read = machine.now();
     machine.open()?;

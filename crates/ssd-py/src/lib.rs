@@ -11,9 +11,9 @@ mod policies;
 mod published;
 mod run;
 mod serve;
+mod trace_cache;
 mod trace_info;
 mod traces;
-mod traces_kept;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -301,8 +301,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_info::footprint_pages, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::trace_totals, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info::fitted, module)?)?;
-    module.add_class::<traces_kept::Traces>()?;
-    module.add_function(wrap_pyfunction!(traces_kept::trace_memory_bytes, module)?)?;
+    module.add_class::<trace_cache::Traces>()?;
+    module.add_function(wrap_pyfunction!(trace_cache::trace_memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(traces::application, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_merge, module)?)?;

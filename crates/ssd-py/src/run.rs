@@ -4,7 +4,7 @@ use crate::bridge::Bridge;
 use crate::device::{self, Device};
 use crate::finished::Finished;
 use crate::policies::{self, Policies};
-use crate::traces_kept::Traces;
+use crate::trace_cache::Traces;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use ssd_run::{RunError, Setup, StartState, start_key};

@@ -30,8 +30,8 @@ pub use read::estimate::memory_bytes;
 pub use read::facts::TraceFacts;
 pub use read::footprint::{Totals, footprint_pages, totals};
 pub use read::input::Step;
-pub use read::kept::TraceCache;
 pub use read::replay::TraceSource;
+pub use read::trace_cache::TraceCache;
 pub use read::{columnar, facts, formats, info, raw, replay};
 
 use crate::config::{ArrivalKind, Origin, PatternKeys, Phases, Workload};

@@ -277,7 +277,7 @@ def calibrate(
             entries[title] = entry
             continue
 
-        def one(name: str, scheme: Scheme = scheme, scale: Scale = scale,
+        def fitted(name: str, scheme: Scheme = scheme, scale: Scale = scale,
                 reading: Reading = reading, title: str = title) -> Arrivals:  # fmt: skip
             lives = lives_of(lifetimes_by_name[name], reading)
             first = entries.get(entry_name(quick.divisor, AS_RUN))
@@ -289,7 +289,7 @@ def calibrate(
 
         with ThreadPoolExecutor(jobs) as pool:
             by_workload = dict(
-                zip(source.paper.workloads, pool.map(one, source.paper.workloads), strict=True)
+                zip(source.paper.workloads, pool.map(fitted, source.paper.workloads), strict=True)
             )
         entries[title] = Entry(device_of(scheme), by_workload)
     calibration = Calibration(

@@ -37,7 +37,7 @@ class Claim:
     judge: Judge
 
 
-def found(holds: bool | None, numbers: str) -> Finding:
+def finding(holds: bool | None, numbers: str) -> Finding:
     """A finding; None: undecided."""
     if holds is None:
         return Finding("undecided", numbers)
@@ -123,7 +123,7 @@ def half_of(claimed: Sequence[LargestGain], ours: Sequence[Number]) -> Finding:
             )
             verdicts.append(gain >= claim.percent / 2)
     verdict = all(verdicts) if len(verdicts) == len(claimed) or False in verdicts else None
-    return found(verdict if verdicts else None, "; ".join(numbers))
+    return finding(verdict if verdicts else None, "; ".join(numbers))
 
 
 def improved(
@@ -131,4 +131,4 @@ def improved(
 ) -> Finding:
     """A finding about a number of each workload; undecided without any."""
     available = [value for value in values if value is not None]
-    return found(holds(available) if available else None, listed(names, values))
+    return finding(holds(available) if available else None, listed(names, values))

@@ -137,13 +137,13 @@ def fitted(jobs: int) -> dict[str, Fit]:
         for common in commons
     ]
 
-    def one(point: tuple[str, str, float, CommonParameters]) -> Shares:
+    def shares_at(point: tuple[str, str, float, CommonParameters]) -> Shares:
         name, set_, live, common = point
         raw = PAPERS[set_].flash.raw_bytes // DIVISOR
         return invalid(name, set_, raw, live, [common.written], common)[0]
 
     with ThreadPoolExecutor(jobs) as pool:
-        shares = dict(zip(points, pool.map(one, points), strict=True))
+        shares = dict(zip(points, pool.map(shares_at, points), strict=True))
 
     def apart(name: str, live: float, common: CommonParameters) -> float:
         """Sum of the distances from table 1 over the sets, percentage points."""

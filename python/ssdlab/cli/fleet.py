@@ -14,7 +14,7 @@ from ssdlab.config.resolve import DRIVE, preset_names
 from ssdlab.display.argument import register_option
 from ssdlab.fleets.fleet_runs import FleetRequest, run_fleet
 from ssdlab.results.names import FLEET
-from ssdlab.running.kept import not_stored
+from ssdlab.running.caching import not_stored
 
 app = typer.Typer()
 

@@ -21,7 +21,7 @@ from ssdlab.cli.terminal import warn
 from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.display.argument import register_option
 from ssdlab.running import spare_plan
-from ssdlab.running.kept import not_stored
+from ssdlab.running.caching import not_stored
 
 app = typer.Typer()
 

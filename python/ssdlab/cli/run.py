@@ -24,9 +24,9 @@ from ssdlab.cli.options import (
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
+from ssdlab.running.caching import not_stored
 from ssdlab.running.compare_runs import plan, run_all
 from ssdlab.running.execution import VARIABLE
-from ssdlab.running.kept import not_stored
 from ssdlab.running.runner import PlannedRun
 
 app = typer.Typer()

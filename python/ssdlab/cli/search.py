@@ -10,7 +10,7 @@ from ssdlab.cli.arguments import space_values
 from ssdlab.cli.ending import BAD_INPUT, end
 from ssdlab.cli.options import ConfigArgument, ReadOptions, RunOptions, Spend, Traces, group_options
 from ssdlab.cli.terminal import put_result, say
-from ssdlab.running.kept import not_stored
+from ssdlab.running.caching import not_stored
 from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, design_search
 from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, search_options
 

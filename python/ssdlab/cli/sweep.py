@@ -21,8 +21,8 @@ from ssdlab.cli.options import (
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.names import SWEEP_CSV
+from ssdlab.running.caching import not_stored
 from ssdlab.running.design import design_sweep
-from ssdlab.running.kept import not_stored
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 

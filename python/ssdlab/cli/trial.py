@@ -26,7 +26,7 @@ from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.display.argument import register_option
 from ssdlab.results.names import PAGE
 from ssdlab.running import trial, trial_plan
-from ssdlab.running.kept import not_stored
+from ssdlab.running.caching import not_stored
 
 app = typer.Typer()
 

@@ -40,7 +40,7 @@ def search_page(search: Search) -> str:
     state = ' · <strong class="bad">interrupted</strong>' if search.interrupted else ""
     lead = (
         f'<p class="lead">{escape(goals + bounds)} · {len(search.trials):,} points{size_text}'
-        f" ({escape(search.told)}), {counted(search.runs, 'run')}{state} · all of them in"
+        f" ({escape(search.states)}), {counted(search.runs, 'run')}{state} · all of them in"
         f" {TRIALS_CSV}</p>"
     )
     lead += identity_lead(search.identity)

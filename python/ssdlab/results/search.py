@@ -393,7 +393,7 @@ class Search(Table):
         total = f" of {self.size:,}" if self.size else ""
         state = ", INTERRUPTED" if self.interrupted else ""
         lines = [
-            f"{self.name}: {counted(len(self.trials), 'point')}{total} tried ({self.told}){state}"
+            f"{self.name}: {counted(len(self.trials), 'point')}{total} tried ({self.states}){state}"
         ]
         lines += [f"{counted(self.runs, 'run')}; {self.ending}".rstrip("; ")]
         lines += ["", *wrapped("", self.answer)] if self.answer else []
@@ -412,7 +412,7 @@ class Search(Table):
         return "\n".join(lines).rstrip() + "\n"
 
     @property
-    def told(self) -> str:
+    def states(self) -> str:
         """How many points ended how."""
         states = [trial.state for trial in self.trials]
         kinds: tuple[State, ...] = get_args(State)

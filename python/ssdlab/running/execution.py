@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.errors import OutputError
-from ssdlab.running.kept import CachingRunner, tell
+from ssdlab.running.caching import CachingRunner, tell
 from ssdlab.running.on import runner_of
 from ssdlab.running.runner import Runner
 from ssdlab.store.store import Store

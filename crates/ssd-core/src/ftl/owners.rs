@@ -20,7 +20,7 @@ mod earlier;
 mod in_group;
 mod load;
 pub mod of_block;
-mod recorded;
+mod records;
 mod restored;
 mod share;
 mod side_table;
@@ -34,7 +34,7 @@ use super::validity::Validity;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
 use earlier::EarlierMaps;
 use of_block::ValidPages;
-pub use recorded::OwnerRecords;
+pub use records::OwnerRecords;
 pub use share::ShareOutcome;
 use share::Side;
 

@@ -323,7 +323,7 @@ impl Flash {
 
     /// Admission numbers and digests by page; empty if they are not kept.
     #[must_use]
-    pub fn kept(&self) -> [Vec<u64>; 2] {
+    pub fn out_of_band(&self) -> [Vec<u64>; 2] {
         let sequences = self.sequence.as_ref().map(Sequences::all);
         [sequences, self.digest.clone()].map(Option::unwrap_or_default)
     }

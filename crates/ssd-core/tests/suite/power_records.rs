@@ -38,7 +38,7 @@ fn rest(ssd: &mut Ssd) {
     }
 }
 
-fn kept(ssd: &Ssd) -> [u64; 4] {
+fn counts_of(ssd: &Ssd) -> [u64; 4] {
     let RecordCounts { live, live_bytes, stale, stale_bytes } =
         ssd.records_kept().expect("power may be cut");
     [live, live_bytes, stale, stale_bytes]
@@ -47,15 +47,15 @@ fn kept(ssd: &Ssd) -> [u64; 4] {
 #[test]
 fn the_record_of_a_trim_is_live_while_one_of_its_pages_has_no_newer_data() {
     let mut ssd = written(&chip(), 8);
-    assert_eq!(kept(&ssd), [0, 0, 0, 0]);
+    assert_eq!(counts_of(&ssd), [0, 0, 0, 0]);
     alone(&mut ssd, whole(Op::Trim, 2, 3));
     for lpn in [3, 2] {
-        assert_eq!(kept(&ssd), [1, 16, 0, 0], "page {lpn} has no data");
+        assert_eq!(counts_of(&ssd), [1, 16, 0, 0], "page {lpn} has no data");
         alone(&mut ssd, whole(Op::Write, lpn, 1));
     }
-    assert_eq!(kept(&ssd), [1, 16, 0, 0], "page 4 has none");
+    assert_eq!(counts_of(&ssd), [1, 16, 0, 0], "page 4 has none");
     alone(&mut ssd, whole(Op::Write, 4, 1));
-    assert_eq!(kept(&ssd), [0, 0, 1, 16]);
+    assert_eq!(counts_of(&ssd), [0, 0, 1, 16]);
 }
 
 #[test]
@@ -66,14 +66,14 @@ fn the_record_of_an_owner_is_live_while_its_data_are_there() {
     let sources = encode(&[SourceRange { sector: 0, sectors: 2 * rig::PAGE }]);
     ssd.submit(ssd.now(), &whole(Op::Copy, 20, 2), Some(&sources)).expect("a copy");
     rest(&mut ssd);
-    assert_eq!(kept(&ssd), [2, 64, 0, 0]);
+    assert_eq!(counts_of(&ssd), [2, 64, 0, 0]);
     // The owner that wrote the page may leave it.
     alone(&mut ssd, whole(Op::Write, 0, 1));
-    assert_eq!(kept(&ssd), [2, 64, 0, 0]);
+    assert_eq!(counts_of(&ssd), [2, 64, 0, 0]);
     alone(&mut ssd, whole(Op::Write, 21, 1));
-    assert_eq!(kept(&ssd), [1, 32, 1, 32]);
+    assert_eq!(counts_of(&ssd), [1, 32, 1, 32]);
     alone(&mut ssd, whole(Op::Trim, 20, 1));
-    assert_eq!(kept(&ssd), [1, 16, 2, 64]);
+    assert_eq!(counts_of(&ssd), [1, 16, 2, 64]);
 }
 
 /// A mount after this many TRIMs of one written page each.

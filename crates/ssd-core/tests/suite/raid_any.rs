@@ -32,24 +32,24 @@ impl Draw {
         self.0.chance(share)
     }
 
-    fn one<T: Copy>(&mut self, all: &[T]) -> T {
+    fn any_of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 
     fn word<W: Word + Copy>(&mut self) -> W {
-        let (word, _) = self.one(W::WORDS);
+        let (word, _) = self.any_of(W::WORDS);
         W::from_word(word).expect("a word of its own")
     }
 
     fn policy(&mut self, registry: &[&PolicyInfo]) -> PolicySpec {
-        PolicySpec::with_defaults(self.one(registry))
+        PolicySpec::with_defaults(self.any_of(registry))
     }
 
     fn triggers(&mut self) -> Vec<PolicySpec> {
         let soft = Value::Int(self.below(4));
         let on_demand = named(trigger::ALL, "on-demand")
             .with("soft", soft.clone())
-            .with("by", Value::Word(self.one(&["any", "write"]).to_string()))
+            .with("by", Value::Word(self.any_of(&["any", "write"]).to_string()))
             .with("idle", Value::Bool(self.often(0.5)));
         let free = named(trigger::ALL, "free-blocks").with("soft", soft);
         let used = named(trigger::ALL, "used-space").with("at", Value::Real(0.8));
@@ -75,17 +75,17 @@ fn drawn(seed: u64) -> Option<Config> {
         ([2, 1, 3], 2),
         ([1, 4, 1], 2),
     ];
-    let (shape, group) = draw.one(&shapes);
+    let (shape, group) = draw.any_of(&shapes);
     let mut c = paper(shape, group, 1);
     (c.device.blocks_per_plane, c.device.pages_per_block) = (16, 4 + draw.below(6) as u32);
     let stripes = rig::pages_of(&c) / (shape[0] * shape[1]) * (5 + draw.below(3) as u32) / 10;
     c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
-    (c.run.seed, c.run.data) = (seed, draw.one(&[DataMode::Digest, DataMode::Bytes]));
+    (c.run.seed, c.run.data) = (seed, draw.any_of(&[DataMode::Digest, DataMode::Bytes]));
     let t = &mut c.timing;
     (t.model, t.busy_unit) = (draw.word::<TimingModel>(), draw.word::<BusyUnit>());
     (t.transfer_ns, t.command_ns) = (draw.below(4_000), draw.below(2) * 300);
     t.multi_plane = shape[2] > 1 && t.model == TimingModel::Pipelined && draw.often(0.5);
-    c.alloc.frontiers = draw.one(&[
+    c.alloc.frontiers = draw.any_of(&[
         Frontiers::HostGc,
         Frontiers::HostGc,
         Frontiers::Streams(1),
@@ -98,11 +98,11 @@ fn drawn(seed: u64) -> Option<Config> {
     c.gc.concurrency = if draw.often(0.5) { turns } else { other };
     c.gc.blocking =
         Blocking { scope: draw.word::<BlockingScope>(), granularity: draw.word::<Granularity>() };
-    c.gc.path = draw.one(&[GcPath::Controller, GcPath::Copyback]);
+    c.gc.path = draw.any_of(&[GcPath::Controller, GcPath::Copyback]);
     (c.sched.order, c.wear.static_threshold) = (draw.policy(order::ALL), 3 * draw.below(2) as u32);
     (c.raid.update, c.raid.reads) = (draw.word::<ParityUpdate>(), draw.word::<GroupReads>());
     c.raid.read_buffer_pages = draw.below(3) as u32 * 4;
-    c.raid.queue = draw.one(&[1, 20]);
+    c.raid.queue = draw.any_of(&[1, 20]);
     if draw.often(0.4) {
         c.raid.redirect = named(redirect::ALL, "deferred-gc")
             .with("foreign", Value::Real(0.05))
@@ -124,7 +124,7 @@ fn drawn(seed: u64) -> Option<Config> {
         (c.host.link_bytes_per_s, c.host.link_duplex) =
             (Some(300_000_000), draw.word::<LinkDuplex>());
         c.controller.host_ecc_ns = draw.below(2) * 700;
-        c.controller.retry_probability = draw.one(&[0.0, 0.1]);
+        c.controller.retry_probability = draw.any_of(&[0.0, 0.1]);
     }
     set_way(&mut c, &mut Draw(Stream::new(seed, "way")));
     set_buffer(&mut c, &mut Draw(Stream::new(seed, "buffer")));
@@ -156,16 +156,16 @@ fn set_way(c: &mut Config, draw: &mut Draw) {
     (c.gc.path, c.timing.multi_plane) = (GcPath::Selective, false);
     c.interconnect.model = draw.word::<InterconnectModel>();
     (c.interconnect.flit_bits, c.interconnect.slice_ns) = (64 + draw.below(4_000) as u32, 2);
-    c.controller.buffers = draw.one(&[None, Some(1), Some(3)]);
-    c.controller.page_error_probability = draw.one(&[0.0, 0.5]);
+    c.controller.buffers = draw.any_of(&[None, Some(1), Some(3)]);
+    c.controller.page_error_probability = draw.any_of(&[0.0, 0.5]);
     c.controller.traversals_host = draw.below(2) as u32;
 }
 
 /// Two of five devices have a write buffer.
 fn set_buffer(c: &mut Config, draw: &mut Draw) {
     if draw.often(0.4) {
-        c.host.write_buffer_pages = draw.one(&[1, 2, 7, 30, 200]);
-        c.host.write_buffer_threshold = draw.one(&[0.0, 0.4, 1.0]);
+        c.host.write_buffer_pages = draw.any_of(&[1, 2, 7, 30, 200]);
+        c.host.write_buffer_threshold = draw.any_of(&[0.0, 0.4, 1.0]);
     }
 }
 

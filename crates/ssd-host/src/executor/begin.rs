@@ -86,7 +86,7 @@ impl Machine {
     ///
     /// # Errors
     /// As [`Machine::new`], or the file system is damaged.
-    pub fn found(
+    pub fn remounted(
         mut ssd: Ssd,
         config: &Config,
         settings: HostSettings,

@@ -251,7 +251,7 @@ fn cut_recovery(run: Run, steps: u64, stride: usize) -> u64 {
     let mut cuts = 0;
     for again in (0..).step_by(stride) {
         let Cut { ssd, acknowledged, .. } = cut_after(run, steps);
-        let found = Machine::found(ssd, &config(run), s.clone(), workload(&s));
+        let found = Machine::remounted(ssd, &config(run), s.clone(), workload(&s));
         let mut machine = found.expect("the file system is there");
         let ended = match machine.open_for(again) {
             Ok(()) => true,

@@ -5,8 +5,8 @@
 //! mixture: the intervals between the updates of a page do not change, but each page has its own start in the loop.
 
 use crate::read::input::{Step, Watch};
-use crate::read::kept::TraceCache;
 use crate::read::replay::TraceSource;
+use crate::read::trace_cache::TraceCache;
 use crate::read::updates::{Kind, Updates};
 use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::host::source::{Source, SourceError};

@@ -18,15 +18,15 @@ mod fit;
 mod folder;
 mod format_fuzz;
 mod formats;
-mod kept;
-mod kept_files;
 mod keys;
 #[path = "../../../resident.rs"]
 mod resident;
 mod samples;
+mod small_files;
 mod stand_in_patterns;
 mod stand_ins;
 mod synthetics;
+mod trace_cache;
 mod traces;
 mod units;
 mod unordered;

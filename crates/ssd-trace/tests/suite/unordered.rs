@@ -210,7 +210,7 @@ fn of(path: &Path) -> Workload {
     Workload { trace: Some(path.display().to_string()), ..sorting() }
 }
 
-fn told(
+fn outcome_of(
     workload: &Workload,
     mut tell: impl FnMut(Step) -> ControlFlow<()>,
 ) -> (u64, Result<Reading, ReadingError>) {
@@ -228,14 +228,14 @@ fn progress_is_told_while_it_sorts_and_may_end_it() {
     let path = folder.file("t.trace");
     std::fs::write(&path, lines(&jitter(40_000))).unwrap();
     let mut steps = Vec::new();
-    let (count, read) = told(&of(&path), |step| {
+    let (count, read) = outcome_of(&of(&path), |step| {
         steps.push(step);
         ControlFlow::Continue(())
     });
     assert!(read.unwrap().sorted && count == 40_000);
     assert!(matches!(steps[0], Step::Read(_)));
     assert!(steps.contains(&Step::Sorted { done: 1 << 14, total: 40_000 }), "{steps:?}");
-    let (count, read) = told(&of(&path), |step| match step {
+    let (count, read) = outcome_of(&of(&path), |step| match step {
         Step::Sorted { done: 1.., .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });

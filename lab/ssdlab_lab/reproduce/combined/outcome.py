@@ -221,7 +221,7 @@ QUICK = (
 )
 
 
-def told(ratio: Ratio) -> Change:
+def direction(ratio: Ratio) -> Change:
     """Whether a number is lower (-1) or higher (1) beyond its seeds and the band of no change."""
     return change(ratio.ratio) if ratio.order in ("lower", "higher") else 0
 

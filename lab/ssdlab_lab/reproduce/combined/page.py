@@ -49,7 +49,7 @@ from ssdlab_lab.reproduce.combined.outcome import (
     WRITES,
     CombinedOutcome,
     Setting,
-    told,
+    direction,
 )
 from ssdlab_lab.reproduce.combined.pictures import SHOWN, pictures
 from ssdlab_lab.reproduce.pictures import files_of, markdown_of
@@ -98,7 +98,7 @@ def effect(study: CombinedOutcome, line: str, measure: str) -> str:
     parts = []
     for word, sign, extreme in (("lower", -1, min), ("higher", 1, max)):
         significant = {
-            setting: ratio.ratio for setting, ratio in ratios.items() if told(ratio) == sign
+            setting: ratio.ratio for setting, ratio in ratios.items() if direction(ratio) == sign
         }
         if significant:
             setting = extreme(significant, key=significant.__getitem__)

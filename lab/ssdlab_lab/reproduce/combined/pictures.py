@@ -18,7 +18,7 @@ from ssdlab_lab.reproduce.combined.choices import (
     SWEPT_ORDERS,
     TOGETHER,
 )
-from ssdlab_lab.reproduce.combined.outcome import READS, WRITES, CombinedOutcome, Setting, told
+from ssdlab_lab.reproduce.combined.outcome import READS, WRITES, CombinedOutcome, Setting, direction
 from ssdlab_lab.reproduce.pictures import (
     BOTTOM,
     COLOURS,
@@ -47,7 +47,7 @@ DRAWN = (BASE, "as needed", "selective", "invalidation-rate", "adaptive-channel"
 
 
 def _cell(x: float, y: float, ratio: Ratio | None) -> Iterator[str]:
-    style = "" if ratio is None or told(ratio) else " fill-opacity='0.45'"
+    style = "" if ratio is None or direction(ratio) else " fill-opacity='0.45'"
     yield from heat((x, y, CELL_WIDE, CELL_HIGH), None if ratio is None else ratio.ratio, style)
 
 

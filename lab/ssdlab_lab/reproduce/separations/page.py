@@ -82,10 +82,10 @@ def _number(study: Separations, place: Place) -> str:
 
 
 def _rows(study: Separations, victims: str, spare: float, names: Sequence[str]) -> Rows:
-    def found(line: str) -> list[str]:
+    def cells(line: str) -> list[str]:
         return [_number(study, Place(name, victims, spare, line)) for name in names]
 
-    rows = [(line, found(line)) for line in lines(study.quick)]
+    rows = [(line, cells(line)) for line in lines(study.quick)]
     if names[0] in WORKLOADS:
         rows.append((CLOSED, [f"{closed_form(name, spare):.3f}" for name in names]))
     return rows

@@ -5,7 +5,7 @@
 //! determines its group, and the share of pages that live to that age gives the share that is copied. The last group is
 //! collected greedily, as if its pages were overwritten uniformly.
 
-use super::kept::keeps;
+use super::persistence::keeps;
 use crate::units::Lpn;
 
 /// Least number of sampled pages, if the device has as many.

@@ -7,7 +7,7 @@
 //! of a class share its open blocks, and an overwrite promotes whatever the age of the page (the paper also knows a
 //! variant with a limit of age). History: the class, one byte a logical page.
 
-use super::kept::knows;
+use super::persistence::knows;
 use super::{CLASSES, Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 

@@ -6,7 +6,7 @@
 //! simulator of SepBIT's authors; counters are between 0 and 2^16 - 1; host and copies of a class share its open
 //! blocks. History: the counter, two bytes a logical page.
 
-use super::kept::knows;
+use super::persistence::knows;
 use super::{CLASSES, Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::Lpn;

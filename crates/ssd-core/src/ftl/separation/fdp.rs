@@ -12,7 +12,7 @@
 //! error, where NVMe would write it with a default handle and log an event. History: none; if persistently isolated,
 //! one byte a logical page.
 
-use super::kept::Persist;
+use super::persistence::Persist;
 use super::{Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
 use crate::units::Lpn;

@@ -1,6 +1,6 @@
 //! When the host last wrote each logical page, and a note of the policy about it: 4 B per page.
 
-use super::kept::keeps;
+use super::persistence::keeps;
 use crate::units::Lpn;
 
 /// The clock of the last write of each page, and a note of some bits.

@@ -12,7 +12,7 @@
 //! Where it is silent, decided: victims of all pools count together; with `gc.amount = "all-candidates"` they are of
 //! any region. No history.
 
-use super::kept::knows;
+use super::persistence::knows;
 use super::{
     ClassBlocks, Classes, CollectedBlock, Ground, PageCopy, PageWrite, SeparationPolicy,
     VictimScope,

@@ -25,7 +25,7 @@
 //! leave the group count too. History: two bits a logical page, and 8 B of every sampled one.
 
 use super::chain::{Chain, Lives, Plan, Room};
-use super::kept::{keeps, knows};
+use super::persistence::{keeps, knows};
 use super::{
     ClassBlocks, Classes, CollectedBlock, Ground, PageCopy, PageWrite, SeparationPolicy,
     VictimScope,

@@ -13,7 +13,7 @@
 
 mod chain;
 mod history;
-mod kept;
+mod persistence;
 
 use crate::config::Config;
 use crate::nand::geometry::Geometry;

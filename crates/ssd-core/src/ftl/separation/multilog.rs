@@ -11,7 +11,7 @@
 //! until they are written again.
 
 use super::history::LastWrites;
-use super::kept::{keeps, knows};
+use super::persistence::{keeps, knows};
 use super::{CLASSES, Classes, CollectedBlock, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;

@@ -12,7 +12,7 @@
 //! kept, and ages come from the last writes, 4 B a logical page. Data that the policy has not seen written are old.
 
 use super::history::LastWrites;
-use super::kept::knows;
+use super::persistence::knows;
 use super::{Classes, CollectedBlock, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 

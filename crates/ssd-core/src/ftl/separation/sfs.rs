@@ -14,7 +14,7 @@
 //! base 1.05).
 
 use super::history::LastWrites;
-use super::kept::knows;
+use super::persistence::knows;
 use super::{CLASSES, Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 use crate::rng::Stream;

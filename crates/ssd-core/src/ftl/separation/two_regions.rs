@@ -8,7 +8,7 @@
 //! is cold. Host and copies of a region share its open blocks. History: the last write, 4 B a logical page.
 
 use super::history::LastWrites;
-use super::kept::knows;
+use super::persistence::knows;
 use super::{Classes, Ground, PageCopy, PageWrite, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 

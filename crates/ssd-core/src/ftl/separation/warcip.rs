@@ -16,7 +16,7 @@
 //! the one with the shortest mean interval. History: the last write, 4 B per logical page.
 
 use super::history::LastWrites;
-use super::kept::{keeps, knows};
+use super::persistence::{keeps, knows};
 use super::{CLASSES, Classes, Ground, PageCopy, PageWrite, ReplacedPage, SeparationPolicy};
 use crate::plug::{PolicyInfo, PolicySpec};
 

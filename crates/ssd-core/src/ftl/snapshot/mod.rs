@@ -241,7 +241,7 @@ impl Ftl {
                 return Err(format!("block {b} is {state:?} with work in progress"));
             }
         }
-        let [sequences, digests] = self.flash.kept();
+        let [sequences, digests] = self.flash.out_of_band();
         let mut columns = Columns {
             lpn: self.flash.lpns().to_vec(),
             valid: self.owners.validity().to_vec(),

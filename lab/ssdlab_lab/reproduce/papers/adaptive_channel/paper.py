@@ -15,7 +15,7 @@ import numpy as np
 from ssdlab.html.plot import Axis, Figure
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce.calibration import AS_RUN, calibration_of
-from ssdlab_lab.reproduce.claims import Claim, Finding, Judge, found, improved, least, listed
+from ssdlab_lab.reproduce.claims import Claim, Finding, Judge, finding, improved, least, listed
 from ssdlab_lab.reproduce.curves import gauge, largest_drop, over_time, rise, rise_of, series_of
 from ssdlab_lab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
 from ssdlab_lab.reproduce.paper import (
@@ -360,7 +360,7 @@ def _overall(names: Sequence[str]) -> Judge:
         centre = geometric_mean(_all(gammas))
         parts = {statistic: geometric_mean(values) for statistic, values in gammas.items()}
         numbers = listed(["all", *parts], [centre, *parts.values()])
-        return found(None if centre is None else centre >= _least(names), numbers)
+        return finding(None if centre is None else centre >= _least(names), numbers)
 
     return judge
 
@@ -385,7 +385,7 @@ def _strongest(names: Sequence[str]) -> Judge:
             )
         ]
         holds = {*ranked[:2]} == {"Cassandra", "RocksDB"} if len(ranked) > 2 else None
-        return found(holds, listed(names, centres))
+        return finding(holds, listed(names, centres))
 
     return judge
 
@@ -446,7 +446,7 @@ def _chosen(labels: Sequence[str], names: Sequence[str]) -> Judge:
                 for value in measured.of(label, measure_of(op)).get(source, ())
             ]
             centres.append(geometric_mean(values))
-        return found(least(centres, labels.index(PROPOSED)), listed(labels, centres) + " ms")
+        return finding(least(centres, labels.index(PROPOSED)), listed(labels, centres) + " ms")
 
     return judge
 
@@ -460,7 +460,7 @@ def _narrower(names: Sequence[str]) -> Judge:
         ]
         small, large = geometric_means
         holds = None if small is None or large is None else abs(large - 1) < abs(small - 1)
-        return found(holds, listed(["4 KiB", "8 KiB"], geometric_means))
+        return finding(holds, listed(["4 KiB", "8 KiB"], geometric_means))
 
     return judge
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ssdlab.results.report import Report
-from ssdlab_lab.reproduce.claims import Finding, found, improved, listed
+from ssdlab_lab.reproduce.claims import Finding, finding, improved, listed
 from ssdlab_lab.reproduce.curves import series_of
 from ssdlab_lab.reproduce.matrix import Scheme
 from ssdlab_lab.reproduce.paper import Scale, published
@@ -118,7 +118,7 @@ def _copies(evidence: Evidence) -> Finding:
         if len(available) == len(reports):
             holds.append(available[0] >= available[1] >= available[2])
             numbers.append(f"{name} {listed(('0', 'G(t)', '0.7'), available, 4)}")
-    return found(all(holds) if holds else None, "; ".join(numbers))
+    return finding(all(holds) if holds else None, "; ".join(numbers))
 
 
 EXPLANATIONS = (

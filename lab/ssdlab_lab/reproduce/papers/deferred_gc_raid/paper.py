@@ -16,7 +16,7 @@ from ssdlab_lab.reproduce.claims import (
     Claim,
     Finding,
     Judge,
-    found,
+    finding,
     listed,
     rank_correlation,
     short,
@@ -334,7 +334,7 @@ def _everywhere(kind: str, names: Sequence[str]) -> Judge:
             values = gains(results, source, names, MEASURES[kind](op))
             numbers.append(f"{op}: {listed(names, values)}")
             available += [value for value in values if value is not None]
-        return found(min(available) > 0 if available else None, "; ".join(numbers))
+        return finding(min(available) > 0 if available else None, "; ".join(numbers))
 
     return judge
 
@@ -348,9 +348,9 @@ def _amount(kind: str, names: Sequence[str]) -> Judge:
         by_name, mean = dict(zip(names, values, strict=True)), average(values)
         best = by_name.get(claimed.best_trace)
         if best is None or mean is None or {*names} != {*WORKLOADS}:
-            return found(None, listed(names, values))
+            return finding(None, listed(names, values))
         holds = best >= claimed.best / 2 and mean >= claimed.average / 2
-        return found(holds, f"{claimed.best_trace} {best:.1f}, average {mean:.1f}")
+        return finding(holds, f"{claimed.best_trace} {best:.1f}, average {mean:.1f}")
 
     return judge
 
@@ -365,10 +365,10 @@ def _ends(kind: str, names: Sequence[str]) -> Judge:
             (value, name) for name, value in zip(names, values, strict=True) if value is not None
         )
         if len(ranked) < len(WORKLOADS):
-            return found(None, listed(names, values))
+            return finding(None, listed(names, values))
         ends = (ranked[-1][1], ranked[0][1])
         order = " > ".join(f"{name} {value:.1f}" for value, name in reversed(ranked))
-        return found(ends == (claimed.best_trace, claimed.worst_trace), order)
+        return finding(ends == (claimed.best_trace, claimed.worst_trace), order)
 
     return judge
 
@@ -380,7 +380,7 @@ def _dominates(names: Sequence[str]) -> Judge:
             name: share for name, share in zip(names, shares, strict=False) if share is not None
         }
         verdicts = [(share > 50) == (name != "wdev_0") for name, share in share_of_workload.items()]
-        return found(all(verdicts) if verdicts else None, listed(names, shares))
+        return finding(all(verdicts) if verdicts else None, listed(names, shares))
 
     return judge
 
@@ -402,10 +402,10 @@ def _correlated(
         ]
         rho = rank_correlation([x for _, x, _ in pairs], [y for _, _, y in pairs])
         if rho is None:
-            return found(None, "fewer than three traces")
+            return finding(None, "fewer than three traces")
         verdict = True if rho >= 0.5 else False if rho <= 0 else None
         numbers = ", ".join(f"{name} {short(x)} and {short(y)}" for name, x, y in pairs)
-        return found(verdict, f"rho {rho:.2f}; {numbers}")
+        return finding(verdict, f"rho {rho:.2f}; {numbers}")
 
     return judge
 
@@ -429,11 +429,11 @@ def _larger_groups(names: Sequence[str]) -> Judge:
             if a is not None and b is not None
         ]
         if not pairs:
-            return found(None, "not run")
+            return finding(None, "not run")
         decrease = sum(a for a, _ in pairs) / len(pairs)
         mean_loss = sum(b for _, b in pairs) / len(pairs)
         numbers = f"decrease {decrease:.1f} %, loss {mean_loss:.1f} points"
-        return found(decrease > 0 and mean_loss > 0, numbers)
+        return finding(decrease > 0 and mean_loss > 0, numbers)
 
     return judge
 
@@ -448,7 +448,7 @@ def _same_programs(names: Sequence[str]) -> Judge:
         ]
         increases = [100 * (b / a - 1) for a, b in pairs if a]
         text = f"largest difference {max(map(abs, increases)):.3g} %" if increases else ""
-        return found(all(a == b for a, b in pairs) if pairs else None, text)
+        return finding(all(a == b for a, b in pairs) if pairs else None, text)
 
     return judge
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ssdlab.results.report import Report
-from ssdlab_lab.reproduce.claims import Finding, found, improved, listed
+from ssdlab_lab.reproduce.claims import Finding, finding, improved, listed
 from ssdlab_lab.reproduce.matrix import Results, Scheme
 from ssdlab_lab.reproduce.paper import REQUESTS_SEED, SPARE, Scale
 from ssdlab_lab.reproduce.papers.deferred_gc_raid.measures import MEASURES, part
@@ -259,7 +259,7 @@ def _reads_grow(evidence: Evidence) -> Finding:
         available = [ratio for ratio in ratios if ratio is not None]
         numbers.append(f"{label}: {listed(evidence.names, ratios)}")
         holds += [(ratio > 1) == grows for ratio in available]
-    return found(all(holds) if holds else None, "; ".join(numbers) if holds else "")
+    return finding(all(holds) if holds else None, "; ".join(numbers) if holds else "")
 
 
 EXPLANATIONS = (

@@ -19,7 +19,7 @@ from ssdlab_lab.reproduce.claims import (
     Finding,
     Judge,
     LargestGain,
-    found,
+    finding,
     half_of,
     improved,
     listed,
@@ -256,7 +256,7 @@ def _rocksdb(results: Results, source: Source) -> Finding:
 
 def _cassandra(results: Results, source: Source) -> Finding:
     (value,) = _better(results, source, ["Cassandra"], mean_ms("write"))
-    return found(None if value is None else value < 0, listed(["Cassandra"], [value]))
+    return finding(None if value is None else value < 0, listed(["Cassandra"], [value]))
 
 
 def used_percent(report: Report) -> Number:
@@ -288,7 +288,7 @@ def _held(names: Sequence[str]) -> Judge:
             if known_ratios and known_percents
             else None
         )
-        return found(
+        return finding(
             holds, f"falls: {listed(names, ratios)}; used: {listed(names, used_percents)} %"
         )
 

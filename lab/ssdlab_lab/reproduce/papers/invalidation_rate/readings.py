@@ -6,7 +6,7 @@ any run on calibrated requests; each names what would have refuted it.
 
 from __future__ import annotations
 
-from ssdlab_lab.reproduce.claims import Finding, found, improved, listed
+from ssdlab_lab.reproduce.claims import Finding, finding, improved, listed
 from ssdlab_lab.reproduce.paper import FIFO, HOST_FIRST, published
 from ssdlab_lab.reproduce.papers.invalidation_rate.paper import (
     BBGC,
@@ -90,7 +90,7 @@ def _only_in_turn(evidence: Evidence) -> Finding:
     available = [value for value in (*rocksdb, *gains) if value is not None]
     holds = max(map(abs, available)) <= LITTLE if available and None not in rocksdb else None
     numbers = f"RocksDB: {listed(OPS, rocksdb)}; writes: {listed(evidence.names, gains)}"
-    return found(holds, numbers)
+    return finding(holds, numbers)
 
 
 def _cassandra(evidence: Evidence) -> Finding:
@@ -98,7 +98,7 @@ def _cassandra(evidence: Evidence) -> Finding:
     values = [evidence.better(reading, "Cassandra", PROPOSED, BBGC, write) for reading in readings]
     before, after = values
     holds = None if before is None or after is None else before > 0 > after
-    return found(holds, listed(readings, values))
+    return finding(holds, listed(readings, values))
 
 
 def _runs_away(evidence: Evidence) -> Finding:
@@ -112,7 +112,7 @@ def _runs_away(evidence: Evidence) -> Finding:
         used_by_reading.append([value for value in percents if value is not None])
     alone, each = used_by_reading
     holds = max(alone) > HELD >= max(each) if alone and each else None
-    return found(holds, "; ".join(numbers))
+    return finding(holds, "; ".join(numbers))
 
 
 QUARTER = 25.0

@@ -19,7 +19,7 @@ from ssdlab_lab.reproduce.claims import (
     Finding,
     Judge,
     LargestGain,
-    found,
+    finding,
     half_of,
     listed,
     most,
@@ -311,7 +311,7 @@ def _everywhere(names: Sequence[str]) -> Judge:
             gain for gains_of_op in gains.values() for gain in gains_of_op if gain is not None
         ]
         numbers = "; ".join(f"{op}s: {listed(names, values)}" for op, values in gains.items())
-        return found(min(available) > 0 if available else None, numbers)
+        return finding(min(available) > 0 if available else None, numbers)
 
     return judge
 
@@ -333,12 +333,12 @@ def _irregular(measure_of: Measures, names: Sequence[str]) -> Judge:
                 peaks.append(peak)
         rho = rank_correlation(peaks, gains)
         if rho is None:
-            return found(None, "fewer than three workloads")
+            return finding(None, "fewer than three workloads")
         verdict = True if rho >= 0.5 else False if rho <= 0 else None
         numbers = (
             f"rho {rho:.2f}; peak to mean: {listed(rated, peaks)}; gain %: {listed(rated, gains)}"
         )
-        return found(verdict, numbers)
+        return finding(verdict, numbers)
 
     return judge
 
@@ -351,7 +351,7 @@ def _rocksdb_copies(names: Sequence[str]) -> Judge:
         rocksdb = by_name.pop("RocksDB", None)
         remaining = [value for value in by_name.values() if value is not None]
         holds = None if rocksdb is None or not remaining else rocksdb <= min(remaining) / 2
-        return found(holds, listed(names, values) if values else "")
+        return finding(holds, listed(names, values) if values else "")
 
     return judge
 
@@ -368,17 +368,17 @@ def _sqlite_mysql(results: Results, source: Source) -> Finding:
     )
     gains = _gains(results, source, names, mean_ms("write"))
     if None in (*copies, *gains):
-        return found(None, "one of them is missing")
+        return finding(None, "one of them is missing")
     has_more_copies = (copies[0] or 0) > (copies[1] or 0)
     numbers = f"copies: {listed(names, copies)}; gain %: {listed(names, gains)}"
-    return found(has_more_copies and (gains[0] or 0) <= (gains[1] or 0), numbers)
+    return finding(has_more_copies and (gains[0] or 0) <= (gains[1] or 0), numbers)
 
 
 def _cassandra(results: Results, source: Source) -> Finding:
     gains = [_gains(results, source, ["Cassandra"], mean_ms(op))[0] for op in OPS]
     read, write = gains
     holds = None if read is None or write is None else write > read
-    return found(holds, listed(OPS, gains))
+    return finding(holds, listed(OPS, gains))
 
 
 def _deviations(names: Sequence[str]) -> Judge:
@@ -392,7 +392,7 @@ def _deviations(names: Sequence[str]) -> Judge:
             if mean and of_mean is not None and of_longest is not None:
                 numbers.append(f"{name} {short(1000 * of_mean)} and {short(1000 * of_longest)}")
                 holds.append(of_mean <= min(0.05 * mean, of_longest))
-        return found(all(holds) if holds else None, ", ".join(numbers))
+        return finding(all(holds) if holds else None, ", ".join(numbers))
 
     return judge
 
@@ -415,7 +415,7 @@ def _geometry(notes: Sequence[str], names: Sequence[str], grows: bool) -> Judge:
                 steps = itertools.pairwise(available)
                 verdicts.append(all((b > a) == grows for a, b in steps))
                 numbers.append(f"{name}: {' → '.join(map(short, available))}")
-        return found(all(verdicts) if verdicts else None, "; ".join(numbers) or "not run")
+        return finding(all(verdicts) if verdicts else None, "; ".join(numbers) or "not run")
 
     return judge
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ssdlab_lab.reproduce.calibration import AS_RUN
-from ssdlab_lab.reproduce.claims import Finding, found, improved, listed
+from ssdlab_lab.reproduce.claims import Finding, finding, improved, listed
 from ssdlab_lab.reproduce.paper import FIFO, GC_FIRST, HOST_FIRST, Scale, published
 from ssdlab_lab.reproduce.papers.noc_copyback.paper import (
     CONVENTIONAL,
@@ -93,7 +93,7 @@ def _long_blocks(evidence: Evidence) -> Finding:
     gains = [_gain(evidence, reading, "Dbench") for reading in readings]
     available = [gain for gain in gains if gain is not None]
     holds = max(available) <= 1.33 * min(available) if len(available) == len(readings) else None
-    return found(holds, listed(readings, gains))
+    return finding(holds, listed(readings, gains))
 
 
 EXPLANATIONS = (

@@ -136,7 +136,7 @@ fn folder() -> PathBuf {
 }
 
 /// File, options and what is expected, of every line of `expected.txt`.
-fn kept() -> Vec<[String; 3]> {
+fn samples() -> Vec<[String; 3]> {
     let lines = std::fs::read_to_string(folder().join("expected.txt")).unwrap();
     let lines = lines.lines().filter(|line| !line.starts_with('#'));
     let parts = lines.map(|line| line.splitn(3, " | ").map(str::to_owned).collect::<Vec<_>>());
@@ -147,7 +147,7 @@ fn kept() -> Vec<[String; 3]> {
 #[allow(clippy::print_stderr, reason = "it says what it does not prove")]
 fn every_kept_file_has_its_right_reading() {
     let (mut wrong, mut count) = (Vec::new(), 0);
-    for [file, options, expected] in &kept() {
+    for [file, options, expected] in &samples() {
         count += 1;
         let found = match options.strip_prefix("filter") {
             Some(others) => match filtered(file, others) {
@@ -214,7 +214,7 @@ fn commands_for_archives_select_their_files() {
 /// bytes, cuts or repetitions; it is read to its end or refused with a message.
 fn mutated(count: usize) {
     let mut random = Stream::new(39, "mutations");
-    let kept = kept();
+    let kept = samples();
     let files = kept.iter().filter(|[_, options, _]| !options.starts_with("filter")).filter_map(
         |[file, options, _]| {
             Some((std::fs::read(folder().join(file)).ok()?, workload(file, options)))

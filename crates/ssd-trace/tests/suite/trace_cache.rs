@@ -58,7 +58,7 @@ fn msr(odd: bool) -> String {
 
 type ReadResult = Result<(Vec<TimedRequest>, String, Vec<String>), String>;
 
-fn told(opened: Result<OpenedSource, ssd_core::host::source::SourceError>) -> ReadResult {
+fn outcome_of(opened: Result<OpenedSource, ssd_core::host::source::SourceError>) -> ReadResult {
     let mut opened = opened.map_err(|error| error.0)?;
     let facts = opened.facts.expect("a trace");
     let json = serde_json::to_string(&facts).unwrap();
@@ -69,12 +69,12 @@ fn told(opened: Result<OpenedSource, ssd_core::host::source::SourceError>) -> Re
 }
 
 fn alone(workload: &Workload) -> ReadResult {
-    told(ssd_trace::open(workload, DEVICE.0, DEVICE.1, 1))
+    outcome_of(ssd_trace::open(workload, DEVICE.0, DEVICE.1, 1))
 }
 
 fn with(kept: &TraceCache, workload: &Workload) -> ReadResult {
     let mut nobody = |_| Continue(());
-    told(ssd_trace::open_watched(workload, DEVICE.0, DEVICE.1, 1, Some(kept), &mut nobody))
+    outcome_of(ssd_trace::open_watched(workload, DEVICE.0, DEVICE.1, 1, Some(kept), &mut nobody))
 }
 
 fn of(path: &Path) -> Workload {
@@ -172,7 +172,8 @@ fn runs_that_share_independent_updates_get_those_of_a_run_alone() {
     ];
     let open = |read: &Workload, seed, kept| {
         let mut nobody = |_| Continue(());
-        told(ssd_trace::open_watched(read, DEVICE.0, DEVICE.1, seed, kept, &mut nobody)).unwrap()
+        outcome_of(ssd_trace::open_watched(read, DEVICE.0, DEVICE.1, seed, kept, &mut nobody))
+            .unwrap()
     };
     std::thread::scope(|scope| {
         for (seed, read) in

@@ -148,8 +148,8 @@ impl Persist for Stream {
 /// configuration. A field in neither list does not compile.
 macro_rules! keeps {
     ($Type:ident: $($field:ident),+ $(; given $($given:ident),+)?) => {
-        impl $crate::ftl::separation::kept::Persist for $Type {
-            $crate::ftl::separation::kept::knows! { $Type: $($field),+ $(; given $($given),+)? }
+        impl $crate::ftl::separation::persistence::Persist for $Type {
+            $crate::ftl::separation::persistence::knows! { $Type: $($field),+ $(; given $($given),+)? }
         }
     };
 }
@@ -160,12 +160,12 @@ macro_rules! knows {
     ($Type:ident: $($field:ident),+ $(; given $($given:ident),+)? $(; if $sound:expr)?) => {
         fn save(&self, bytes: &mut Vec<u8>) {
             let $Type { $($field,)+ $($($given: _,)+)? } = self;
-            $($crate::ftl::separation::kept::Persist::save($field, bytes);)+
+            $($crate::ftl::separation::persistence::Persist::save($field, bytes);)+
         }
 
         fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
             let $Type { $($field,)+ $($($given: _,)+)? } = self;
-            $($crate::ftl::separation::kept::Persist::load($field, bytes)?;)+
+            $($crate::ftl::separation::persistence::Persist::load($field, bytes)?;)+
             $(
                 let sound: fn(&$Type) -> bool = $sound;
                 if !sound(self) {
