@@ -17,7 +17,8 @@ Where the contract leaves room this program assumes:
 Logs. Columns are found by name, further columns are ignored, `digest` may be missing; empty means
 none. Chips count within their channel, planes within their chip, blocks within their plane. LPNs
 are those of the device, also for requests of several volumes. Request ids are small integers that
-rise in order of arrival; requests.csv may be in any order; an unfinished request has an empty
+rise in order of arrival, with several queues (`host.queues`) in the order in which the device
+takes them; requests.csv may be in any order; an unfinished request has an empty
 `completion`. State rows may come in any order of blocks, pages of a block rise from 0.
 The bus interval of an operation is its data transfer (commands are not logged). Lines of one
 multi-plane operation have equal op, start, end and bus times. A page is bound when its program
@@ -120,6 +121,7 @@ from run_check.owners_cuts import OwnersUnderCuts
 from run_check.pages import PAGE, Page
 from run_check.power import Power
 from run_check.power_numbers import PowerNumbers
+from run_check.queues import check_turns
 from run_check.raid_numbers import RaidNumbers
 from run_check.requests import Requests
 
@@ -143,6 +145,7 @@ def check(folder: Path, limit: int = 20) -> Findings:
     operations.read(folder)
     operations.finish()
     check_requests(report, requests, findings)
+    check_turns(report, requests, findings)
     if report.get("version") is not None:
         checks = Checks(report, findings)
         HostNumbers(checks, requests, operations).check()

@@ -63,6 +63,7 @@ pub fn run(config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<E
         trace_lines: facts.as_ref().map(TraceFacts::line_counts),
         trace_digest: facts.as_ref().map(|f| f.trace_digest.clone()),
         snapshot_digest: start.as_ref().map(|(_, digest)| digest.clone()),
+        driven: false,
         warnings,
         audit_every,
     };

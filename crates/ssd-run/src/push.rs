@@ -355,6 +355,7 @@ impl PushDriver {
     pub fn report(&mut self, commit: Option<String>) -> FinishedRun {
         let circumstances = Circumstances {
             commit,
+            driven: true,
             snapshot_digest: self.snapshot_digest.clone(),
             plugs: self.plugs.clone(),
             ..Circumstances::default()

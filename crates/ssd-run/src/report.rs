@@ -10,7 +10,7 @@ use ssd_core::metrics::Measurements;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::metrics::distributions;
 use ssd_core::metrics::inputs::{
-    DeviceState, Inputs, PowerDraw, ReclaimState, RecordCounts, SeparationState,
+    Arrivals, DeviceState, Inputs, PowerDraw, ReclaimState, RecordCounts, SeparationState,
 };
 use ssd_core::metrics::report::{Provenance, RESULTS_VERSION, ReclaimUnits, Report, TraceLines};
 use ssd_core::metrics::series::Series;
@@ -30,6 +30,8 @@ pub struct Circumstances {
     pub trace_lines: Option<TraceLines>,
     /// Digest of the snapshot that the run starts from.
     pub snapshot_digest: Option<String>,
+    /// A program drives the device, and the table `[workload]` is not used.
+    pub driven: bool,
     /// Warnings that go into the report.
     pub warnings: Vec<String>,
     /// Recompute all invariants every this many instants; 0: never.
@@ -69,7 +71,7 @@ pub struct FinishedRun {
 #[must_use]
 pub fn report_of(config: &RunConfig, ssd: &Ssd, commit: Option<String>) -> Report {
     let ending = if ssd.outstanding() > 0 { Ending::Interrupted } else { Ending::Completed };
-    let circumstances = Circumstances { commit, ..Circumstances::default() };
+    let circumstances = Circumstances { commit, driven: true, ..Circumstances::default() };
     report_timed(config, ssd, &circumstances, &ending, None)
 }
 
@@ -263,7 +265,11 @@ fn report(
             chip_busy_ns: end.busy.1,
         },
         victim_policy: &config.gc.victim.policy,
-        open_loop: config.host.mode == HostMode::Open,
+        arrivals: match config.host.mode {
+            _ if circumstances.driven => Arrivals::Program,
+            HostMode::Open => Arrivals::Workload,
+            HostMode::Closed => Arrivals::Completions,
+        },
         completed: *ending == Ending::Completed,
         at_rest: end.at_rest,
         ended: end.ended,

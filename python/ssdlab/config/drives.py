@@ -28,7 +28,10 @@ ENDING = ".errors.json"
 """The ending of the file with the errors of a user's drive, which is next to the drive."""
 NAMED = 3
 """The most keys that a note names if a configuration differs from its drive."""
-_DRIVING = ("mode", "queue_depth", "think_time", "think_every", "stop_after", "max_outstanding")
+_DRIVING = (
+    *("mode", "queue_depth", "think_time", "think_every", "stop_after"),
+    *("max_outstanding", "queues"),
+)
 """Keys of `[host]` that describe how the drive is driven, not what it is."""
 _OF_THE_RUN = ("preset", "run", "workload", "precondition", "metrics", "power")
 _ONLY_TIMED = ("timing", "host", "sched", "controller", "energy")

@@ -267,6 +267,7 @@ def _write_run(config: Config, record: Path, *, with_state: bool) -> None:
         "precondition.snapshot": str((record / _core.SERVED_START).absolute()),
         "host.mode": "open",
         "host.max_outstanding": 0,
+        "host.queues": 1,
     }
     if with_state:
         values["power.cut"] = "on-request"

@@ -14,8 +14,9 @@ pub trait Device {
     type Snapshot;
 
     /// Submit `request` to arrive at `at`, not earlier than the last submission. An `at` in the past is the
-    /// intended arrival: the request is admitted now, and its latency counts from `at`. In bytes mode `data`
-    /// holds the payload of a write; the data of a copy are its source ranges ([`super::copy::encode`]).
+    /// intended arrival: the request is admitted now, and its latency counts from `at`, which may be earlier than the
+    /// last submission if no request is still to arrive. In bytes mode `data` holds the payload of a write; the data of
+    /// a copy are its source ranges ([`super::copy::encode`]).
     ///
     /// # Errors
     /// [`DeviceError::BadRequest`] for an address range that is empty, too large or beyond the device.

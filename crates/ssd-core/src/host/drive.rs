@@ -1,13 +1,14 @@
 //! Drivers, which feed a device from a source, open-loop or closed-loop.
 //!
 //! *Open loop*: requests arrive at the times of the source, and latency counts from arrival, whether or not the device
-//! keeps up. *Closed loop*: a fixed number of requests is outstanding; a request arrives when another completes and the
+//! keeps up. Those that have to wait in the host wait in one queue, or in several that take turns. *Closed loop*: a fixed number of requests is outstanding; a request arrives when another completes and the
 //! think time has passed, or after a pause of all of them, until a given time. *Clients*: the source decides what
 //! arrives when, and is told of every completion.
 
 use super::ahead::Lookahead;
 use super::copy;
 use super::device::{Device, DeviceError};
+use super::queues::{QueuedRequest, SubmissionQueues};
 use super::request::{Completion, Op, Request, RequestId, TimedRequest};
 use super::source::{Source, SourceError, clients_of};
 use crate::config::{Host, HostMode};
@@ -123,6 +124,7 @@ pub fn drive<D: Device>(
     }
     let mut feed = Feed::new(source);
     match host.mode {
+        HostMode::Open if host.queues > 1 => open_loop_by_turns(device, host, &mut feed, observer),
         HostMode::Open => open_loop(device, host.max_outstanding, &mut feed, observer),
         HostMode::Closed => closed_loop(device, host, &mut feed, observer),
     }
@@ -157,6 +159,50 @@ fn open_loop<D: Device>(
         let full = p.submitted - p.completed >= most;
         // Up to the instant before the next arrival, which must be submitted before its instant begins.
         let arrival = next.filter(|_| !full).map(|request| start + request.at);
+        let limit = arrival.map_or(Nanos::NEVER, |at| Nanos(at.0.saturating_sub(1)));
+        let reached = device.run_until(limit, &mut done)?;
+        p.now = arrival.filter(|_| done.is_empty()).unwrap_or(reached);
+        if count(&mut p, &mut done) && observer(device, &p).is_break() {
+            return Ok(Outcome { progress: p, interrupted: true });
+        }
+    }
+    Ok(Outcome { progress: p, interrupted: false })
+}
+
+/// The open loop with several queues. A request that may be outstanding is submitted when it arrives, so that queues are
+/// empty unless `max_outstanding` are.
+fn open_loop_by_turns<D: Device>(
+    device: &mut D,
+    host: &Host,
+    feed: &mut Feed<'_>,
+    observer: &mut Observer<'_, D>,
+) -> Result<Outcome, DriveError> {
+    let most = u64::from(host.max_outstanding);
+    assert!(most > 0, "the config layer has checked that requests may wait");
+    let mut queues = SubmissionQueues::new(host.queues);
+    let mut done = Vec::new();
+    let start = device.now();
+    let mut p = Progress { submitted: 0, completed: 0, now: start };
+    let mut next = feed.next(device)?.copied();
+    loop {
+        while let Some(timed) = next.take_if(|timed| start + timed.at <= p.now) {
+            let sources =
+                (timed.request.op == Op::Copy).then(|| copy::encode(&feed.source.copy_sources()));
+            queues.push(QueuedRequest { timed, sources });
+            next = feed.next(device)?.copied();
+        }
+        while p.submitted - p.completed < most
+            && let Some(QueuedRequest { timed, sources }) = queues.pop()
+        {
+            device.submit(start + timed.at, &timed.request, sources.as_deref())?;
+            p.submitted += 1;
+        }
+        if next.is_none() && p.submitted == p.completed {
+            debug_assert!(queues.is_empty(), "a request waits for nothing");
+            break;
+        }
+        let full = p.submitted - p.completed >= most;
+        let arrival = next.filter(|_| !full).map(|timed| start + timed.at);
         let limit = arrival.map_or(Nanos::NEVER, |at| Nanos(at.0.saturating_sub(1)));
         let reached = device.run_until(limit, &mut done)?;
         p.now = arrival.filter(|_| done.is_empty()).unwrap_or(reached);

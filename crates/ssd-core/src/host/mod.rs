@@ -7,6 +7,7 @@ pub mod drive;
 mod error;
 pub(crate) mod firmware;
 pub(crate) mod link;
+pub(crate) mod queues;
 pub mod request;
 pub mod source;
 pub(crate) mod write_buffer;

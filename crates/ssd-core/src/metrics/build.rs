@@ -14,7 +14,7 @@ impl Report {
         let mut report = Report::of(inputs);
         let run_warnings = std::mem::take(&mut report.warnings);
         let errors = audit(inputs).into_iter().map(|e| format!("internal error: {e}"));
-        let Warnings { invalidating, notes } = warnings(&report, inputs.open_loop);
+        let Warnings { invalidating, notes } = warnings(&report, inputs.arrivals);
         // What comes with a run that has failed says why.
         let (reasons, about) =
             if inputs.completed { (Vec::new(), run_warnings) } else { (run_warnings, Vec::new()) };

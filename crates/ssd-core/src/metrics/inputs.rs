@@ -5,6 +5,17 @@ use super::report::{Provenance, ReclaimUnits, TraceLines};
 use crate::units::Nanos;
 use std::collections::BTreeMap;
 
+/// Who decides when requests arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrivals {
+    /// The table `[workload]`: open loop.
+    Workload,
+    /// The table `[workload]`, when others have completed: closed loop.
+    Completions,
+    /// A program that drives the device. There is no `[workload]`.
+    Program,
+}
+
 /// All that a report is made of.
 #[derive(Clone, Debug)]
 pub struct Inputs<'a> {
@@ -18,8 +29,8 @@ pub struct Inputs<'a> {
     pub device: DeviceState<'a>,
     /// Name of the configured victim policy.
     pub victim_policy: &'a str,
-    /// Requests arrive when the workload says (not when others complete).
-    pub open_loop: bool,
+    /// Who decides when requests arrive.
+    pub arrivals: Arrivals,
     /// Every request was completed.
     pub completed: bool,
     /// No flash operation is queued or running.

@@ -7,7 +7,7 @@ mod fields;
 use super::Measurements;
 use super::build::audit;
 use super::counters::{Cause, MoveCounts, Parts};
-use super::inputs::{DeviceState, Inputs};
+use super::inputs::{Arrivals, DeviceState, Inputs};
 use super::report::{Provenance, Report};
 use super::series::Gauges;
 use super::verdict::DecidedBy;
@@ -140,7 +140,7 @@ pub(super) fn inputs(m: &Measurements) -> Inputs<'_> {
             chip_busy_ns: &[],
         },
         victim_policy: "cost-benefit",
-        open_loop: true,
+        arrivals: Arrivals::Workload,
         completed: true,
         at_rest: true,
         ended: Nanos(span),
@@ -312,16 +312,19 @@ fn warnings_come_with_their_condition_only() {
     let with = |change: &dyn Fn(&mut Report)| {
         let mut report = good.clone();
         change(&mut report);
-        let found = warnings::warnings(&report, true);
+        let found = warnings::warnings(&report, Arrivals::Workload);
         [found.invalidating, found.notes].concat()
     };
     assert_eq!(good.invalidating, 0, "{:?}", good.warnings);
     let mut unsteady = good.clone();
     unsteady.steady_state.reached = false;
-    let found = warnings::warnings(&unsteady, true);
+    let found = warnings::warnings(&unsteady, Arrivals::Workload);
     assert!(has(&found.invalidating, "not in steady state") && found.invalidating.len() == 1);
     assert!(has(&found.notes, "5.00 % of GC calls in the foreground"), "{:?}", found.notes);
     assert!(has(&with(&|r| r.gc.calls = 0), "the trigger held 42 times"));
+    assert!(has(&found.invalidating, "write more (workload.requests, workload.loops) or"));
+    let found = warnings::warnings(&unsteady, Arrivals::Program);
+    assert!(has(&found.invalidating, "; write more or precondition"), "{:?}", found.invalidating);
     let none = with(&|r| (r.gc.calls, r.gc.deferred) = (0, 0));
     assert!(has(&none, "fewest free blocks: 1 of 4"));
     assert!(has(&with(&|r| r.steady_state.reached = false), "not in steady state"));
@@ -353,7 +356,7 @@ fn warnings_come_with_their_condition_only() {
     assert!(has(&queue(5000, 100.0, 1.0), "utilisation 100 %"));
     assert!(!has(&queue(5000, 100.0, 0.9), "overloaded"), "a burst that was served");
     assert!(!has(&queue(999, 900.0, 1.0), "overloaded"));
-    assert!(!has(&warnings::warnings(&good, false).invalidating, "overloaded"));
+    assert!(!has(&warnings::warnings(&good, Arrivals::Completions).invalidating, "overloaded"));
 }
 
 #[test]
@@ -374,7 +377,7 @@ fn numbers_of_reads_alone_need_no_collection() {
     let m = Measurements::new(Nanos::ZERO, false);
     let mut report = Report::build(&inputs(&m));
     let told = |report: &Report| {
-        let found = warnings::warnings(report, false);
+        let found = warnings::warnings(report, Arrivals::Completions);
         (found.invalidating.len(), has(&found.notes, "the host wrote nothing"))
     };
     assert_eq!(told(&report), (1, false), "a run without requests has measured nothing");

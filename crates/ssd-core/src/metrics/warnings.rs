@@ -1,6 +1,7 @@
 //! Warnings about the numbers of a report, each with a remedy.
 
 use super::histogram::samples_needed;
+use super::inputs::Arrivals;
 use super::numbers::{count, percent};
 use super::report::{LatencyStats, RESERVE_GREEDY, Report};
 use super::verdict::DecidedBy;
@@ -18,9 +19,9 @@ pub struct Warnings {
     pub notes: Vec<String>,
 }
 
-/// All warnings about `report`. `open_loop`: requests arrived at the times that the workload specifies.
+/// All warnings about `report`.
 #[must_use]
-pub fn warnings(report: &Report, open_loop: bool) -> Warnings {
+pub fn warnings(report: &Report, arrivals: Arrivals) -> Warnings {
     let (mut invalidating, mut notes) = (Vec::new(), Vec::new());
     if !report.completed && report.requests.submitted == 0 {
         // There is no advice about a run that never started.
@@ -30,18 +31,18 @@ pub fn warnings(report: &Report, open_loop: bool) -> Warnings {
     invalidating.extend(incomplete(report));
     invalidating.extend(ended_degraded(report));
     invalidating.extend(chips_did_not_fail(report));
-    invalidating.extend(power_was_not_cut(report));
-    invalidating.extend(overload(report, open_loop));
+    invalidating.extend(power_was_not_cut(report, arrivals));
+    invalidating.extend(overload(report, arrivals));
     // More writes would not make the policy decide, so nothing else is advised then.
     match not_the_policy(report) {
         Some(text) => invalidating.push(text),
-        None if is_of_reads(report) => notes.extend(no_gc(report)),
+        None if is_of_reads(report) => notes.extend(no_gc(report, arrivals)),
         None => {
-            invalidating.extend(no_gc(report).or_else(|| not_steady(report)));
+            invalidating.extend(no_gc(report, arrivals).or_else(|| not_steady(report, arrivals)));
             notes.extend(too_much_live(report));
         }
     }
-    invalidating.extend(transient(report));
+    invalidating.extend(transient(report, arrivals));
     invalidating.extend(unmapped(report));
     notes.extend(foreground(report));
     let l = &report.latency;
@@ -89,12 +90,12 @@ fn chips_did_not_fail(report: &Report) -> Option<String> {
 }
 
 /// The queue apparently grew without bound: its mean was long, too, or a unit was always busy.
-fn overload(report: &Report, open_loop: bool) -> Option<String> {
+fn overload(report: &Report, arrivals: Arrivals) -> Option<String> {
     let peak = report.little.peak_in_system;
     let u = &report.device.utilisation;
     let busiest = u.channel.iter().chain(&u.chip).copied().fold(0.0, f64::max);
     let long = report.little.mean_in_system.is_some_and(|mean| mean * 3.0 >= peak as f64);
-    if !open_loop || peak < OVERLOAD_PENDING || !(long || busiest >= 0.95) {
+    if arrivals != Arrivals::Workload || peak < OVERLOAD_PENDING || !(long || busiest >= 0.95) {
         return None;
     }
     Some(format!(
@@ -104,6 +105,14 @@ fn overload(report: &Report, open_loop: bool) -> Option<String> {
         percent(busiest),
         count(peak)
     ))
+}
+
+/// The keys that make a run longer, in parentheses; nothing where a program sends the requests.
+fn keys_of_length(arrivals: Arrivals) -> &'static str {
+    match arrivals {
+        Arrivals::Program => "",
+        Arrivals::Workload | Arrivals::Completions => " (workload.requests, workload.loops)",
+    }
 }
 
 fn not_the_policy(report: &Report) -> Option<String> {
@@ -117,7 +126,7 @@ fn is_of_reads(report: &Report) -> bool {
     report.host.pages_written == 0 && report.host.pages_read > 0
 }
 
-fn no_gc(report: &Report) -> Option<String> {
+fn no_gc(report: &Report, arrivals: Arrivals) -> Option<String> {
     if report.gc.calls > 0 || report.slc.as_ref().is_some_and(|slc| slc.folds > 0) {
         return None;
     }
@@ -133,23 +142,25 @@ fn no_gc(report: &Report) -> Option<String> {
     }
     Some(format!(
         "no GC happened: the trigger ({}) never held, or the victim policy chose no block (fewest free \
-         blocks: {} of {}; used space at the end: {}): write more (workload.requests, \
-         workload.loops) or precondition (precondition.fill, precondition.overwrite)",
+         blocks: {} of {}; used space at the end: {}): write more{} or precondition (precondition.fill, precondition.overwrite)",
         triggers(report),
         count(report.device.lowest_free_blocks),
         count(report.device.blocks),
-        percent(report.device.used_ratio)
+        percent(report.device.used_ratio),
+        keys_of_length(arrivals)
     ))
 }
 
 /// The configuration cuts power, and the run was over before.
-fn power_was_not_cut(report: &Report) -> Option<String> {
+fn power_was_not_cut(report: &Report, arrivals: Arrivals) -> Option<String> {
     let cuts = report.power.as_ref()?.cuts;
     let when = &report.config["power"]["cut"];
     (cuts == 0 && when != "never" && when != "on-request").then(|| {
-        "power was not cut: the run, or what was measured of it, ended before: cut earlier (power.cut), or send \
-         more requests (workload.requests, workload.loops)"
-            .to_owned()
+        format!(
+            "power was not cut: the run, or what was measured of it, ended before: cut earlier (power.cut), or send \
+             more requests{}",
+            keys_of_length(arrivals)
+        )
     })
 }
 
@@ -176,25 +187,26 @@ fn too_much_live(report: &Report) -> Option<String> {
     })
 }
 
-fn not_steady(report: &Report) -> Option<String> {
+fn not_steady(report: &Report, arrivals: Arrivals) -> Option<String> {
     let s = &report.steady_state;
     (!s.reached && report.host.pages_written > 0).then(|| {
         format!(
-            "not in steady state: {}; write more (workload.requests, workload.loops) or \
-             precondition (precondition.overwrite)",
-            s.reason
+            "not in steady state: {}; write more{} or precondition (precondition.overwrite)",
+            s.reason,
+            keys_of_length(arrivals)
         )
     })
 }
 
-fn transient(report: &Report) -> Option<String> {
+fn transient(report: &Report, arrivals: Arrivals) -> Option<String> {
     let recommended = report.warmup.recommended_requests?;
+    let remedy = if arrivals == Arrivals::Program {
+        format!("start it {recommended} requests later")
+    } else {
+        format!("exclude it with workload.warmup_requests = {recommended}")
+    };
     (recommended > report.requests.warmup).then(|| {
-        format!(
-            "the measurement starts with a transient: {}; exclude it with workload.warmup_requests = \
-             {recommended}",
-            report.warmup.reason
-        )
+        format!("the measurement starts with a transient: {}; {remedy}", report.warmup.reason)
     })
 }
 

@@ -192,7 +192,8 @@ impl Ssd {
         request: &Request,
         data: Option<&[u8]>,
     ) -> Result<RequestId, DeviceError> {
-        let id = self.core.front.number(&self.core.ftl.geo, at, request)?;
+        let now = self.core.array.now;
+        let id = self.core.front.number(&self.core.ftl.geo, (at, now), request)?;
         debug_assert!(
             request.op == HostOp::Copy
                 || data.is_none_or(|data| data.len() as u64 == u64::from(request.sectors) * 512),

@@ -4,7 +4,7 @@ use crate::rig::{alone, device, host, whole, with_pages};
 use ssd_core::config::{BusyUnit, Config, Host, HostMode, TimingModel};
 use ssd_core::host::device::Device;
 use ssd_core::host::drive::{Progress, drive};
-use ssd_core::host::request::{Op, TimedRequest};
+use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::host::source::{Clients, Source, SourceError};
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
@@ -89,6 +89,67 @@ fn the_open_loop_counts_from_where_it_began() {
     // At most that many are inside: the others wait outside, and have arrived.
     let limited = Host { max_outstanding: 1, ..host(HostMode::Open, 1) };
     assert_eq!(driven(&limited, &at), (at.to_vec(), vec![70, 140, 210, 570, 640]));
+}
+
+/// Reads of one page at these times, each of a stream.
+struct Tenants<'a>(std::slice::Iter<'a, (u64, u8)>);
+
+impl Source for Tenants<'_> {
+    fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+        let read = |stream| Request { stream, ..whole(Op::Read, 0, 1) };
+        Ok(self.0.next().map(|&(at, stream)| TimedRequest { at: Nanos(at), request: read(stream) }))
+    }
+}
+
+/// As `driven`, with several queues and so many outstanding requests.
+fn by_turns(at: &[(u64, u8)], queues: u32, slots: u32) -> (Vec<u64>, Vec<u64>) {
+    let host = Host { queues, max_outstanding: slots, ..host(HostMode::Open, 1) };
+    run(&host, &mut Tenants(at.iter()))
+}
+
+#[test]
+fn queues_take_turns_for_the_slots_of_the_device() {
+    // Requests are numbered as the device takes them. The first is alone; when it ends, at 70, all others wait. A
+    // request that arrives at the instant of a completion waits in its queue like the others.
+    let at = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1), (5, 2), (140, 1), (900, 0)];
+    let (arrivals, completions) = by_turns(&at, 3, 1);
+    assert_eq!(arrivals, [0, 4, 5, 1, 140, 2, 3, 900]);
+    assert_eq!(completions, [70, 140, 210, 280, 350, 420, 490, 970]);
+    // Streams 0 and 2 share a queue of two.
+    assert_eq!(by_turns(&at, 2, 1).0, [0, 4, 1, 140, 2, 3, 5, 900]);
+    // Without a wait, and with one tenant, several queues are as one.
+    let times = at.map(|(at, _)| at);
+    assert_eq!(by_turns(&at, 3, 100), driven(&host(HostMode::Open, 1), &times));
+    let alone = times.map(|at| (at, 7));
+    let single = Host { max_outstanding: 2, ..host(HostMode::Open, 1) };
+    assert_eq!(by_turns(&alone, 5, 2), driven(&single, &times));
+}
+
+#[test]
+fn a_tenant_of_large_requests_gets_as_many_turns_as_one_of_small_ones() {
+    // 32 pages against one: bytes 32 to 1, requests 1 to 1.
+    let both = |n: u64| (0..n).map(|i| (i, (i % 4 == 0) as u8)).collect::<Vec<_>>();
+    struct Sizes(Vec<(u64, u8)>);
+    impl Source for Sizes {
+        fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
+            let request = |(at, stream)| TimedRequest {
+                at: Nanos(at),
+                request: Request { stream, ..whole(Op::Read, 0, if stream == 1 { 32 } else { 1 }) },
+            };
+            Ok((!self.0.is_empty()).then(|| request(self.0.remove(0))))
+        }
+    }
+    let host = Host { queues: 2, max_outstanding: 4, ..host(HostMode::Open, 1) };
+    let mut ssd = with_pages(&chip(), 32);
+    let go = &mut |_: &mut Ssd, _: &Progress| ControlFlow::Continue(());
+    drive(&mut ssd, &host, &mut Sizes(both(400)), go).expect("it runs");
+    let mut log = Vec::new();
+    ssd.drain_requests(&mut log);
+    log.sort_by_key(|r| r.id);
+    // While both queues have requests, which is until the hundred large ones have been taken.
+    let large: Vec<usize> = (0..log.len()).filter(|&i| log[i].pages == 32).collect();
+    assert_eq!(large.len(), 100);
+    assert!(large.iter().zip(large.iter().skip(1)).skip(2).all(|(a, b)| b - a == 2), "{large:?}");
 }
 
 /// A client that issues three reads, each `pause` after the previous one has been answered, and meant to issue it

@@ -84,6 +84,11 @@ const FIELD: &[Term] = &[
     other("tbw", "wear.daily_writes", "a sum over years there; write bytes a day"),
     same("bad blocks|initial bad blocks", "wear.factory_bad_blocks"),
     same("qd|queue depth|outstanding", "host.queue_depth"),
+    other(
+        "submission queues|io queues|num queues|nr_io_queues|number of queues",
+        "host.queues",
+        "queues by stream, which take turns; the outstanding requests are host.max_outstanding",
+    ),
     same("write cache|dram cache|cache size|buffer size|VWC", "host.write_buffer_pages"),
     other("lanes|pcie|pcie gen", "host.link_rate", "the rate net of coding, as in \"3.5 GB/s\""),
     other(

@@ -73,6 +73,7 @@ think_time = "0 s"
 think_every = 1
 stop_after = "0 s"
 max_outstanding = 100
+queues = 4
 link_rate = "3.2 GB/s"
 link_duplex = "half"
 write_buffer_pages = 64
@@ -400,6 +401,9 @@ fn keys_without_effect_are_refused_and_say_what_they_need() {
             "host.write_buffer_threshold",
             "host.write_buffer_pages",
         ),
+        ("[host]\nqueues = 2\nmode = \"open\"", "host.queues", "host.max_outstanding"),
+        ("[host]\nqueues = 2\nmax_outstanding = 8\nmode = \"closed\"", "host.queues", "host.mode"),
+        ("preset = \"zns\"\n[gc]\nvictim = \"fifo\"", "gc.victim", "host.interface = \"block\""),
         ("[controller]\nretry_limit = 3", "controller.retry_limit", "controller.retry_probability"),
         ("[controller]\nretry_factor = 2", "controller.retry_factor", "controller.retry_growth"),
         ("[wear]\nendurance_spread = 0.1", "wear.endurance_spread", "wear.endurance"),

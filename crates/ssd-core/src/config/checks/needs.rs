@@ -67,10 +67,23 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         "host.interface = \"zns\"",
     ),
     need(
+        &["gc.victim", "gc.trigger", "gc.amount"],
+        &["host.interface"],
+        |c| !c.is_zoned(),
+        "host.interface = \"block\": a drive with zones collects nothing, and its host collects the zone with the fewest \
+         live pages",
+    ),
+    need(
         &["host.think_every"],
         &["host.think_time"],
         |c| c.host.think_time_ns > 0,
         "host.think_time",
+    ),
+    need(
+        &["host.queues"],
+        &["host.mode", "host.max_outstanding"],
+        |c| c.host.mode == HostMode::Open && c.host.max_outstanding > 0,
+        "host.mode = \"open\" and a host.max_outstanding",
     ),
     need(
         &["host.link_duplex"],

@@ -470,6 +470,7 @@ fn without_time(config: &Config) -> Option<String> {
     let on = [
         ("host.write_buffer_pages", host.write_buffer_pages > 0),
         ("host.link_rate", host.link_bytes_per_s.is_some()),
+        ("host.queues", host.queues > 1),
         ("raid.merge", config.raid.merge),
         ("raid.read_buffer_pages", config.raid.read_buffer_pages > 0),
         ("raid.reads", config.raid.reads != GroupReads::Home),

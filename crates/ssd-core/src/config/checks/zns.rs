@@ -29,6 +29,7 @@ pub(super) fn not_with(config: &Config) -> Option<String> {
         ("static wear levelling", "wear.static_threshold = 0", config.wear.static_threshold > 0),
         ("an endurance of blocks", "wear.endurance = 0", config.wear.endurance > 0),
         ("a write buffer", "host.write_buffer_pages = 0", config.host.write_buffer_pages > 0),
+        ("several submission queues", "host.queues = 1", config.host.queues > 1),
         (
             "a steady state of collection",
             "precondition.steady_state = \"none\"",

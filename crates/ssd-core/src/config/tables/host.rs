@@ -24,6 +24,12 @@ crate::config_table! {
         max_outstanding: int(0, 1 << 24) => max_outstanding: u32 = 0,
             "Limit of outstanding requests in the open loop; 0: no limit. Requests beyond it wait in \
             the host; their latency counts from the intended arrival.";
+        queues: int(1, 256) =>
+            #[serde(default = "single_queue", skip_serializing_if = "is_single_queue")]
+            queues: u32 = 1,
+            "Submission queues in which requests wait for `max_outstanding`, each in the queue with the \
+            number of its stream, modulo the number of queues. The device takes the oldest request of \
+            the next queue that has one (round robin).";
         link_rate: special(LINK_RATE) => link_bytes_per_s: Option<u64> = None,
             "Rate of the serial link to the host, net of line coding and protocol. Write data cross it \
             page by page before anything else happens, read data last, first come first served; \
@@ -41,6 +47,16 @@ crate::config_table! {
             are evicted, so that the rest is room for new writes. 0: every page is evicted at once; \
             1: pages are evicted only when a write waits for room.";
     }
+}
+
+/// The queues of a configuration from before there were several.
+const fn single_queue() -> u32 {
+    1
+}
+
+/// Whether there is nothing to take turns.
+fn is_single_queue(queues: &u32) -> bool {
+    *queues == 1
 }
 
 /// The interface of a configuration from before there were others.

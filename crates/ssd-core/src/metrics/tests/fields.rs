@@ -4,7 +4,7 @@ use super::{inputs, measured};
 use crate::metrics::Measurements;
 use crate::metrics::counters::Cause;
 use crate::metrics::degraded::FailedChip;
-use crate::metrics::inputs::{Inputs, ReclaimState, SeparationState};
+use crate::metrics::inputs::{Arrivals, Inputs, ReclaimState, SeparationState};
 use crate::metrics::report::{ReclaimUnits, Recovery, Report};
 use crate::metrics::steady::{Course, Evidence};
 use crate::metrics::warnings::{Warnings, warnings};
@@ -158,7 +158,7 @@ fn what_is_left_out_already_is_part_of_the_advice() {
     let advised = |wanted| {
         let mut r = r.clone();
         r.warmup.recommended_requests = Some(wanted);
-        let Warnings { invalidating, .. } = warnings(&r, true);
+        let Warnings { invalidating, .. } = warnings(&r, Arrivals::Workload);
         invalidating.iter().any(|w| w.contains("starts with a transient"))
     };
     assert_eq!([499, 500, 501].map(advised), [false, false, true]);

@@ -88,31 +88,34 @@ impl Front {
     /// Give `request`, which is to arrive at `at`, its number.
     ///
     /// # Errors
-    /// The device does not accept it, or it comes before the last one.
+    /// As [`Front::accepts`].
     #[inline]
     pub(crate) fn number(
         &mut self,
         geo: &Geometry,
-        at: Nanos,
+        (at, now): (Nanos, Nanos),
         request: &Request,
     ) -> Result<u64, DeviceError> {
-        let id = self.accepts(geo, at, request)?;
+        let id = self.accepts(geo, (at, now), request)?;
         self.submitted += 1;
         self.last_arrival = at;
         Ok(id)
     }
 
-    /// Check that `request`, to arrive at `at`, may be submitted next. Returns the number that it would have.
+    /// Check that `request`, to arrive at `at`, may be submitted next, at `now`. Returns the number that it would have.
+    ///
+    /// # Errors
+    /// The device does not accept it, or it comes before the last one and has not waited in the host.
     #[inline(always)]
     pub(crate) fn accepts(
         &self,
         geo: &Geometry,
-        at: Nanos,
+        (at, now): (Nanos, Nanos),
         request: &Request,
     ) -> Result<u64, DeviceError> {
         let id = self.submitted;
         check(geo, id, request)?;
-        if at < self.last_arrival {
+        if at < self.last_arrival && (at > now || !self.arrivals.is_empty()) {
             let reason = format!("it arrives at {} ns, before {} ns", at.0, self.last_arrival.0);
             return Err(DeviceError::BadRequest { id, reason });
         }

@@ -72,7 +72,7 @@ impl Ssd {
         request: &Request,
         data: Option<&[u8]>,
     ) -> Result<RequestId, DeviceError> {
-        let id = self.core.front.accepts(&self.core.ftl.geo, at, request)?;
+        let id = self.core.front.accepts(&self.core.ftl.geo, (at, self.core.array.now), request)?;
         let pages = pages_of(&self.core.ftl.geo, request);
         let whole = is_of_whole_pages(&self.core.ftl.geo, request);
         let (zones, _) = self.zones_of()?;
@@ -111,7 +111,7 @@ impl Ssd {
         if pages == 0 {
             return Ok(Err(ZoneStatus::InvalidField));
         }
-        let id = self.core.front.accepts(&self.core.ftl.geo, at, &probe)?;
+        let id = self.core.front.accepts(&self.core.ftl.geo, (at, self.core.array.now), &probe)?;
         let (zones, _) = self.zones_of()?;
         let (first, stream) = match zones.zones.begin_append(zone, pages) {
             Ok(begun) => begun,
