@@ -109,8 +109,8 @@ fn of_a_whole_group_only_the_parity_is_programmed() {
         // Back again, to where the pages are: pages 3 to 5 stay on theirs, and the parity is programmed anew.
         takes(&mut ssd, (3, 3, 0), READ + PROGRAM, [3, 0, 0, 1]);
         assert_eq!(ssd.core.ftl.owners.extra_owners(), 3);
-        // Two groups at once; their sources are read from the same three chips, one after the other.
-        takes(&mut ssd, (12, 6, 6), 2 * READ + PROGRAM, [6, 0, 2, 2]);
+        // Two groups at once. Pages 7 and 10 are where the parity of the groups of 13 and 16 is at home.
+        takes(&mut ssd, (12, 6, 6), READ + PROGRAM, [6, 0, 2, 2]);
     }
 }
 
@@ -171,9 +171,15 @@ fn a_copy_waits_for_its_source_and_later_writes_wait_for_the_copy() {
     let done = finish(&mut ssd).unwrap();
     let times: Vec<(u64, u64)> = done.iter().map(|c| (c.id.0, (c.at - start).0)).collect();
     let copied = write + 2 * READ + PROGRAM;
-    // The read gets its page when the source has been read, the other requests one after the other.
-    let expected =
-        [(0, write), (3, write + READ), (1, copied), (2, copied + write), (4, copied + write)];
+    // The read gets its page when the source has been read. After the copy both writes read the page that pages 0 and 3
+    // share, one after the other.
+    let expected = [
+        (0, write),
+        (3, write + READ),
+        (1, copied),
+        (4, copied + write),
+        (2, copied + READ + write),
+    ];
     assert_eq!(times, expected);
     assert_eq!(ssd.measured().remap.waited, 1);
     ssd.audit().unwrap();
