@@ -1,6 +1,6 @@
 //! Parity groups combined with any other feature: collection, failures, reads that avoid collection, turns,
-//! redirection, streams, classes of pages, links, wear levelling, copies. Every read is right and every group is whole at every
-//! audit, and the remaining state can be stored and restored.
+//! redirection, streams, classes of pages, links, wear levelling, copies. Every read is right and every group is whole
+//! at every audit, and the remaining state can be stored and restored.
 
 use crate::rig;
 use crate::rig::any_config::{is_valid, set_types};

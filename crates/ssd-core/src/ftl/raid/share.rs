@@ -2,8 +2,8 @@
 //!
 //! The pages of a group lie on different chips, or the loss of a chip would take two of them. One that shares a page is
 //! where its source is. It may be on the chip on which it is at home, or on a chip of other groups on which its own
-//! group has no page. It may not be on another chip of its group, even if nothing of the group is there now: the chip is
-//! the home of another page, which the host may write, or a rebuild restore, at any time.
+//! group has no page. It may not be on another chip of its group, even if nothing of the group is there now: that chip
+//! is the home of another page, which the host may write, or a rebuild restore, at any time.
 
 use super::{Changes, GroupId};
 use crate::ftl::Ftl;

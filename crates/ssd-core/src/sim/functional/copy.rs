@@ -139,8 +139,8 @@ impl Functional {
         self.tally.remap_reads += shared + copied;
     }
 
-    /// Program those of `pages`, of one group, that do not share, and the `parity` with this `sum` and its class, if the
-    /// group keeps data; then commit all.
+    /// Program those of `pages`, of one group, that do not share, and the `parity` with this `sum` and its class, if
+    /// the group keeps data; then commit all.
     fn program_copies(
         &mut self,
         pages: &[CopiedPage],
