@@ -125,6 +125,7 @@ impl Ssd {
         let (lpn, now) = (core.array.ops[slot].lpn, core.array.now);
         let group = core.ftl.parity_groups().group_of(lpn);
         let is_source = core.array.ops[slot].kind() == OpKind::SourceRead;
+        assert!(!is_source || core.ftl.is_lost(lpn), "{lpn:?} is copied and nowhere");
         debug_assert!(
             is_source || !matches!(core.ftl.owners.newest(lpn), Entry::Slot(_)),
             "newer data exist"
