@@ -259,7 +259,7 @@ fn every_answer_is_right_whatever_else_is_answered() {
             && met.selective.min(met.separated) > 10
             && met.buffered > 10_000
             && met.merged > 20
-            && met.shared.min(met.copied) > 1_000
+            && met.shared.min(met.copied) > 300
             && met.reconstructed > 100,
         "{met:?}"
     );
