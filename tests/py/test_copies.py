@@ -45,6 +45,22 @@ def test_a_copy_shares_or_copies(mode: str) -> None:
     assert one.mapping[2] == -1
 
 
+def test_the_answers_of_five_papers_work_in_one_drive(tmp_path: Path) -> None:
+    settings = {"workload.requests": 6000, "run.data": "digest"}
+    report = ssdlab.run(
+        ROOT / "examples/five-answers.toml", set=settings, out=tmp_path / "a", progress=False
+    )
+    remap, raid = report.remap, report.raid
+    assert remap is not None
+    assert raid is not None
+    assert report.gc.calls > 50
+    assert report.controller is not None
+    assert min(remap.shared, remap.copied_chip) > 100
+    assert remap.copied == remap.copied_chip
+    assert min(raid.redirected, raid.deferred_gcs) > 0
+    assert report.controller.pages_from_buffer > 0
+
+
 def test_a_snapshot_keeps_shared_pages(tmp_path: Path) -> None:
     one = device("share")
     one.write(0, 16)

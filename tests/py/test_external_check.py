@@ -86,6 +86,12 @@ COPIES: dict[str, object] = {
     "workload.read": 0.3,
     "alloc.pool": "device",
 }
+SHARED_IN_GROUPS: dict[str, object] = {
+    "remap.mode": "share",
+    "workload.copy": 0.4,
+    "workload.read": 0.3,
+    "device.over_provisioning": 0.6,
+}
 NOC: dict[str, object] = {
     **SERIAL,
     "timing.busy_unit": "channel",
@@ -299,6 +305,29 @@ CASES: dict[str, dict[str, object]] = {
         "workload.read": 0.1,
         "workload.requests": 1500,
     },
+    "parity-copies": {**RAID, **SHARED_IN_GROUPS, "run.data": "digest"},
+    "parity-copies-copied": {
+        **RAID,
+        **SHARED_IN_GROUPS,
+        "remap.mode": "copy",
+        "raid.read_buffer_pages": 40,
+        "workload.trim": 0,
+    },
+    "parity-copies-merged": {
+        **RAID,
+        **SHARED_IN_GROUPS,
+        "raid.merge": True,
+        "host.queue_depth": 64,
+        "workload.warmup_requests": 400,
+    },
+    "parity-copies-rebuilt": {
+        **RAID,
+        **SHARED_IN_GROUPS,
+        "raid.fail": {"chip": 2, "at": "10 ms"},
+        "raid.spares": 1,
+        "run.data": "digest",
+    },
+    "redirected-copies": {**REDIRECT, **SHARED_IN_GROUPS},
     "redirected": REDIRECT,
     "redirected-bursts": {**REDIRECT, **OPEN, "workload.warmup_requests": 300},
     "copies-shared": COPIES,
@@ -435,6 +464,37 @@ def test_each_rule_of_owners_bites(
 ) -> None:
     ssdlab.run(set={**LOGGED, **COPIES}, out=tmp_path / "a", progress=False)
     change_log(tmp_path / "a", "requests.csv.zst", change)
+    violates(tmp_path / "a", rule)
+
+
+def _sources_are_read_late(rows: Rows) -> None:
+    read = _first(rows, "read", "remap")
+    read["end"] = str(int(read["end"]) + 10**9)
+
+
+def _a_copied_page_is_not_programmed(rows: Rows) -> None:
+    rows.remove(_first(rows, "program", "remap"))
+
+
+def _copied_pages_are_on_one_chip(rows: Rows) -> None:
+    for row in rows:
+        if (row["op"], row["cause"]) == ("program", "remap"):
+            row["channel"], row["chip"] = "0", "0"
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("parity-order", _sources_are_read_late),
+        ("owners", _a_copied_page_is_not_programmed),
+        ("parity-chips", _copied_pages_are_on_one_chip),
+    ],
+)
+def test_each_rule_of_copies_in_groups_bites(
+    rule: str, change: Callable[[Rows], None], tmp_path: Path
+) -> None:
+    ssdlab.run(set={**LOGGED, **RAID, **SHARED_IN_GROUPS}, out=tmp_path / "a", progress=False)
+    change_log(tmp_path / "a", "ops.csv.zst", change)
     violates(tmp_path / "a", rule)
 
 

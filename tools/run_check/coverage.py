@@ -154,6 +154,7 @@ NOT_DERIVABLE: dict[str, tuple[str, ...]] = {
         "separation.{classes,host_classes,diverted_copies}",
         "separation.fdp.diverted_copies",
         "remap.{unmapped,refused,refused_alignment,refused_range,refused_overlap}",
+        "remap.{copied_chip,copied_lost}",
     ),
     "requests of the host that writes zones, of which the log has those to its drive": (
         f"zones.latency.{OPS}.{STATS}",

@@ -423,7 +423,7 @@ class Flash:
             if self.cuts is not None:
                 self.cuts.finish(sys.maxsize)
             if self.requests.complete:
-                self.owners.finish(report)
+                self.owners.finish(report, self.parity)
             return
         since, length = report.number("time.measured_from"), report.number("time.simulated")
         end = sys.maxsize if length is None else int((since or 0) + length)

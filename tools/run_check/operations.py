@@ -42,6 +42,8 @@ from .work import Work
 from .zones import Zones
 
 OUTCOMES = ("", "ended", "cut")
+OF_GROUPS = ("host", "parity", "remap")
+"""Causes of the programs of updates."""
 
 
 class Operations:
@@ -69,6 +71,9 @@ class Operations:
         self.occupancy = Occupancy(geometry, interval, findings, self.suspensions)
         self.failures = Failures(geometry, report, findings)
         self.parity = Parity(geometry, report, findings, self.failures, requests)
+        for number, _, kind, lpn, _, sources in owners.requests if owners is not None else ():
+            if kind == "copy" and self.parity.group > 0:
+                self.parity.expect_copy(number, lpn, sources)
         self.history = History(geometry, report)
         self.flash = Flash(
             geometry, requests, findings, self.parity, self.failures, owners, self.history
@@ -212,7 +217,7 @@ class Operations:
         """Note what an operation does for the pages of a request."""
         self.ended_last = max(self.ended_last, op.end)
         chip = op.channel * self.geometry.chips + op.chip
-        if op.kind == "program" and op.cause in ("host", "parity") and self.parity.group > 0:
+        if op.kind == "program" and op.cause in OF_GROUPS and self.parity.group > 0:
             self.away += not op.cut and chip != self.parity.home(op.lpn)
         if op.kind == "program" and op.cause in ("host", "rmw", "remap") and not op.cut:
             self.programmed.add((op.request, op.lpn))

@@ -4,7 +4,8 @@ A *version* is one write of one page. Which version is the newest of an LPN foll
 log alone: a copy gives the destination the version of its source when it arrives, and requests are
 admitted in the order of their ids. Where versions are follows from the operation log, by admission
 numbers. With `remap.mode = "copy"` the destination has a version of its own; until that is on
-flash, reads may return the one of its source.
+flash, reads may return the one of its source. In parity groups a device that shares may copy a page
+instead: the operation log says which.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from .inputs import (
+    OPS,
     PLACE_COLUMNS,
     REPORT,
     REQUESTS,
@@ -27,6 +29,7 @@ from .inputs import (
     numbers,
     rows,
 )
+from .parity import Parity
 
 Version: TypeAlias = tuple[int, int]
 """Request and LPN of the write; of what the log starts with, -1 and its admission number."""
@@ -41,6 +44,17 @@ class Owners:
         self.complete = report.get("completed") is not False
         """Whether the log has every request that was admitted; else what holds a page is open."""
         self.copies_pages = report.get("config.remap.mode") == "copy"
+        self.parity_from = sys.maxsize
+        """The first LPN of parity, which has no version."""
+        self.programmed: set[Version] = set()
+        """Pages of copies, by request, that a device with parity groups has programmed."""
+        if report.whole("config.raid.group", 0) > 0:
+            self.parity_from = report.whole("device.user_pages")
+            self.programmed = _programmed_for_copies(folder)
+        self.fails = report.get("raid.failure") is not None
+        """Whether chips have failed: then not every version is on flash, or it is there twice."""
+        self.own = 0
+        """Pages of copies with a version of their own."""
         self.newest: dict[int, Version] = {}
         self.times: dict[int, list[int]] = {}
         self.versions: dict[int, list[Version | None]] = {}
@@ -74,7 +88,7 @@ class Owners:
         for line, fields in rows(path, (*PLACE_COLUMNS, "lpn", "sequence", "valid", "owners")):
             *numeric_fields, owners = fields
             *_, lpn, sequence, valid = numbers(STATE, line, numeric_fields)
-            if line not in address_of:
+            if line not in address_of or lpn >= self.parity_from:
                 continue
             version = (-1, sequence)
             self.of_sequence[sequence] = version
@@ -113,17 +127,21 @@ class Owners:
                     self._copy(number, page, sources[i], arrival)
                     is_mapped = self.newest.get(page) is not None
                     self.copied += is_measured and is_mapped
+                    self.own += is_measured and (number, page) in self.source
                     self.late += not is_measured and is_mapped and self.ends[number] >= self.since
 
     def _copy(self, number: int, page: int, source: int, arrival: int) -> None:
         version = self.newest.get(source)
-        if version is not None and self.copies_pages:
+        is_own = self.copies_pages or (number, page) in self.programmed
+        if version is not None and is_own:
             self.source[number, page] = version
             version = (number, page)
         self._set(page, version, arrival)
 
     def program(self, op: Op, address: int) -> None:
         """A page is programmed: a write has its number from its request, a copy keeps it."""
+        if op.lpn >= self.parity_from:
+            return
         if op.cause in ("host", "remap"):
             self.of_sequence[op.sequence] = (op.request, op.lpn)
         version = self.of_sequence.get(op.sequence)
@@ -176,18 +194,27 @@ class Owners:
         """The LPNs that hold it."""
         return [lpn for lpn, version_of_lpn in self.newest.items() if version_of_lpn == version]
 
-    def finish(self, report: Report) -> None:
+    def finish(self, report: Report, parity: Parity) -> None:
         """Compare owners and counts with the report of a complete run."""
         self._admit(sys.maxsize)
         live = [version for version, count in self.holders.items() if count > 0]
         lost_versions = [version for version in live if not self.places.get(version)]
-        if lost_versions:
+        if lost_versions and not self.fails:
             self.findings.add(
                 "lost-owner", REPORT, "every newest version on flash", lost_versions[:5]
             )
+        if parity.group > 0:
+            parity.check_places(
+                {lpn: self.places.get(version, set()) for lpn, version in self.newest.items()}
+            )
+        self._answered(report)
+        if self.fails:
+            return
+        # A group has parity if it has data.
+        groups = len({parity.group_of(lpn) for lpn in self.newest}) if parity.group > 0 else 0
         extra_owners = 0 if self.copies_pages else len(self.newest) - len(live)
         checks = {
-            "device.valid_pages": len(live),
+            "device.valid_pages": len(live) + groups,
             "remap.extra_owners": extra_owners,
             "remap.commands": self.commands,
         }
@@ -197,15 +224,30 @@ class Owners:
             if actual != expected:
                 self.findings.add("owners", f"{REPORT}:{path}", expected, actual)
         counts = Counter(count for count in self.holders.values() if count > 0)
+        counts[1] += groups
         expected_counts = [counts[n] for n in range(1, max(counts, default=1) + 1)]
         self.findings.look("remap.pages_by_owners")
         found_counts = report.get("remap.pages_by_owners")
         if found_counts != expected_counts:
             place = f"{REPORT}:remap.pages_by_owners"
             self.findings.add("owners", place, expected_counts, found_counts)
+
+    def _answered(self, report: Report) -> None:
+        """Compare how many pages of copies were shared or copied."""
         field = "remap.copied" if self.copies_pages else "remap.shared"
         self.findings.look(field)
         answered_pages = report.whole(field, 0)
+        if self.parity_from < sys.maxsize and not self.fails:
+            # In parity groups every page of a copy is shared or copied, whatever follows it.
+            self.findings.look("remap.copied")
+            for name, count in (("copied", self.own), ("shared", self.copied - self.own)):
+                actual = report.whole(f"remap.{name}", 0)
+                if not count <= actual <= count + self.late:
+                    expected = f"{count} to {count + self.late} pages"
+                    self.findings.add("owners", f"{REPORT}:remap.{name}", expected, actual)
+            return
+        if self.parity_from < sys.maxsize:
+            return
         # Some are replaced while they wait for their source, and copies of their own until they are
         # read.
         low = self.copied - report.whole("remap.waited", 0)
@@ -214,6 +256,16 @@ class Owners:
         if not low <= answered_pages <= self.copied + self.late:
             pages = f"{low} to {self.copied + self.late} pages"
             self.findings.add("owners", f"{REPORT}:{field}", pages, answered_pages)
+
+
+def _programmed_for_copies(folder: Path) -> set[Version]:
+    """Return the pages that were programmed for copies, each with its request."""
+    columns = ("op", "cause", "lpn", "request")
+    return {
+        (int(request), int(lpn))
+        for _, (kind, cause, lpn, request) in rows(folder / OPS, columns)
+        if (kind, cause) == ("program", "remap")
+    }
 
 
 def _pages_of(sources: str, line: int) -> list[int]:

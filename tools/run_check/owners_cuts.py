@@ -16,6 +16,7 @@ from typing import TypeAlias
 from .durable import DurableWrites
 from .inputs import POWER, REPORT, Op, Report
 from .owners import Owners, Version
+from .parity import Parity
 from .power import Mount
 from .requests import Requests
 
@@ -173,8 +174,9 @@ class OwnersUnderCuts(Owners):
         """The LPNs that hold it for certain."""
         return [lpn for lpn in self.sets if self._current(lpn) == {version}]
 
-    def finish(self, report: Report) -> None:
+    def finish(self, report: Report, parity: Parity) -> None:
         """Compare owners with the report, if it is known what every LPN holds."""
+        del parity
         self._admit(sys.maxsize)
         live = [version for version, count in self.certain.items() if count > 0]
         lost_versions = [version for version in live if not self.places.get(version)]

@@ -88,6 +88,55 @@ class Parity:
         # What updates had programmed that a cut may have undone.
         self.undone: set[tuple[int, int]] = set()
         self.chips: dict[int, dict[int, int]] = defaultdict(dict)
+        # By the request of a copy and the page of a source: the groups of its destination.
+        self.destinations: dict[tuple[int, int], set[int]] = defaultdict(set)
+        # By the request of a copy: the groups of its sources.
+        self.source_groups: dict[int, set[int]] = defaultdict(set)
+        self.copied_to: set[int] = set()
+        # By request and group: until when sources of its pages are read.
+        self.sources_until: dict[tuple[int, int], int] = defaultdict(int)
+
+    def expect_copy(self, request: int, lpn: int, sources: list[int]) -> None:
+        """Note a copy of `sources` to the pages from `lpn` on."""
+        for page, source in enumerate(sources, lpn):
+            self.destinations[request, source].add(self.group_of(page))
+            self.source_groups[request].add(self.group_of(source))
+            self.copied_to.add(page)
+
+    def check_places(self, addresses: dict[int, set[int]]) -> None:
+        """Check where the newest data of each page are: at home, or on chips of other groups.
+
+        No two pages of a group are on one chip. What is at several addresses is not known.
+        """
+        by_group: dict[int, dict[int, int]] = defaultdict(dict)
+        for lpn, known in addresses.items():
+            if len(known) == 1:
+                by_group[self.group_of(lpn)][lpn] = self.failures.chip_of(next(iter(known)))
+        for group, chips in by_group.items():
+            parity = self.user + group
+            if parity in self.chips.get(group, {}):
+                chips[parity] = self.chips[group][parity]
+            strays = [
+                lpn
+                for lpn, chip in chips.items()
+                if chip != self.home(lpn) and self._set_of(chip) == self._set_of(self.home(lpn))
+            ]
+            if strays:
+                expected = f"pages of group {group} at home or on chips of other groups"
+                self.findings.add("parity-chips", OPS, expected, strays)
+            if len(set(chips.values())) < len(chips):
+                self.findings.add("parity-chips", OPS, f"group {group} on different chips", chips)
+
+    def _set_of(self, chip: int) -> int:
+        """Return the number of the chips that form groups with `chip`."""
+        channel, place = divmod(chip, self.geometry.chips)
+        return (place * self.geometry.channels + channel) // self.group
+
+    def _reads_source(self, op: Op) -> None:
+        """Account the read of the source of a copy."""
+        for group in self.destinations.get((op.request, op.lpn), ()):
+            key = (op.request, group)
+            self.sources_until[key] = max(self.sources_until[key], op.end)
 
     def group_of(self, lpn: int) -> int:
         """Return the group of a page."""
@@ -104,8 +153,12 @@ class Parity:
 
     def belongs(self, op: Op, first: int, last: int) -> bool:
         """Tell whether a write of the pages `first` to `last` may read or program this one."""
+        if self.group > 0 and op.cause == "remap":
+            return (op.request, op.lpn) in self.destinations
         if self.group == 0 or op.cause not in ("rmw", "parity", "reconstruct"):
             return False
+        if op.cause == "reconstruct" and self.group_of(op.lpn) in self.source_groups[op.request]:
+            return True
         return self.group_of(first) <= self.group_of(op.lpn) <= self.group_of(last)
 
     def may_be_dropped(self, lpn: int, requests: Requests) -> bool:
@@ -125,7 +178,10 @@ class Parity:
             return
         if op.cause in ("reconstruct", "rebuild"):
             self._computes(op)
-        if op.cause not in ("host", "rmw", "parity"):
+        if op.cause == "remap" and op.kind == "read":
+            self._reads_source(op)
+            return
+        if op.cause not in ("host", "rmw", "parity", "remap"):
             return
         place = f"{OPS}:{op.line}"
         if (op.cause == "parity") != (op.lpn >= self.user):
@@ -135,6 +191,10 @@ class Parity:
         if op.kind == "read" and (op.cause == "host" or self._reads_rest(op)):
             return
         group = self.group_of(op.lpn)
+        if op.start < self.sources_until.get((op.request, group), 0):
+            until = self.sources_until[op.request, group]
+            expected = f"an update of group {group} after the sources of its copy, at {until}"
+            self.findings.add("parity-order", place, expected, f"one at {op.start}")
         self.updated_until[group] = max(self.updated_until[group], op.end)
         if self.mixes and self.redirects:
             if op.kind == "program":
@@ -278,6 +338,6 @@ class Parity:
                 expected = f"at most {limit} pages of group {group}"
                 self.findings.add("parity-once", f"{OPS}:{update.line}", expected, update.data)
         for group, pages in self.chips.items():
-            is_trimmed = any(page in requests.trims for page in pages)
+            is_trimmed = any(page in requests.trims or page in self.copied_to for page in pages)
             if is_complete and not is_trimmed and len(set(pages.values())) < len(pages):
                 self.findings.add("parity-chips", OPS, f"group {group} on different chips", pages)

@@ -65,10 +65,11 @@ class RaidNumbers:
         checks = self.checks
         read = self.operations.counts["read", "rmw"]
         saved_reads = checks.number("raid.reads_saved")
-        if not checks.number("config.raid.read_buffer_pages"):
+        # The source of a copy in the same group is read once.
+        if not checks.number("config.raid.read_buffer_pages") and not self.requests.copies:
             checks.exactly("raid", "raid.reads_saved", 0)
         updates = checks.number("raid.rmw")
-        full = self.report.number("config.precondition.fill") == 1
+        full = self.report.number("config.precondition.fill") == 1 and not self.requests.copies
         if full and not self.operations.failures.all and not self.requests.trims:
             # Read-modify-write reads the old data and the old parity: two pages at least.
             checks.within("raid", "raid.rmw", 0, (read + saved_reads) / 2)
@@ -79,7 +80,9 @@ class RaidNumbers:
         checks = self.checks
         if not checks.report.get("config.raid.merge"):
             checks.exactly("raid", "raid.merged", 0)
-        elif not self.requests.buffered and not self.requests.trims and not failures:
+        elif not (
+            self.requests.buffered or self.requests.trims or self.requests.copies or failures
+        ):
             parity = self.operations.counts["program", "parity"]
             checks.exactly("raid", "raid.merged", self._groups_written() - parity)
 
@@ -138,7 +141,7 @@ class RaidNumbers:
             checks.within(
                 "failure", f"{path}.pages_rebuilt", max(0, rebuilt_pages - 4096), rebuilt_pages
             )
-            if count == 1:
+            if count == 1 and not self.requests.copies:
                 lost_pages, trims = self.operations.flash.lost_at_once, self.requests.trims.values()
                 trimmed_pages = sum(
                     time <= failures[0].failed

@@ -105,7 +105,8 @@ impl FunctionalRun {
             let request = request.request;
             if id == 0 {
                 // As in the timed machine, a first request that takes effect on arrival precedes the look at the pools.
-                if !matches!(request.op, Op::Trim | Op::Copy) {
+                let by_update = request.op == Op::Copy && self.machine.ftl.groups.is_some();
+                if by_update || !matches!(request.op, Op::Trim | Op::Copy) {
                     self.machine.meet_demands();
                 }
             } else if id == warmup {
@@ -166,7 +167,7 @@ impl FunctionalRun {
         flash.reads[Cause::Fold.at()] = t.fold_pages;
         flash.erases[Cause::Fold.at()] = t.slc.folds * members;
         flash.programs[Cause::Remap.at()] = t.remap_pages;
-        flash.reads[Cause::Remap.at()] = t.remap_pages;
+        flash.reads[Cause::Remap.at()] = t.remap_reads;
         flash.programs[Cause::Parity.at()] = f.groups.parity_pages;
         // A page that is read both for its other sectors and for the parity is read once.
         let parity = f.ftl.groups.is_some();

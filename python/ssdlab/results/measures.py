@@ -351,7 +351,13 @@ class Remap:
     shared: int
     """Pages of the destination that share the page of their source."""
     copied: int
-    """Pages that the device has read and programmed, with `remap.mode = "copy"`."""
+    """Pages that the device has read and programmed: with `remap.mode = "copy"`, and those of parity
+    groups that may not share."""
+    copied_chip: int
+    """Pages copied although `remap.mode = "share"`, because their parity group has, or may have,
+    another page on the chip of the source."""
+    copied_lost: int
+    """Pages copied although `remap.mode = "share"`, because their source was lost with its chip."""
     unmapped: int
     """Pages whose source held no data: they hold none, either."""
     waited: int

@@ -393,7 +393,7 @@ impl Ssd {
         } else if on_flash.is_some() {
             self.core.enqueue(slot, R_HOST);
         } else {
-            self.serve(slot);
+            self.serve_or_recover(slot);
         }
     }
 

@@ -155,6 +155,7 @@ impl Ssd {
             }
             Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
             Work::RecoveryRead { .. }
+            | Work::SourceRead { .. }
             | Work::GroupTrim { .. }
             | Work::HostCopy { .. }
             | Work::MetadataProgram { .. }
@@ -174,6 +175,10 @@ impl Ssd {
                 self.recovery_read_ends(slot, recovery, &parts);
             }
             Work::RebuildWrite { recovery, .. } => self.rebuild_write_ends(slot, recovery),
+            Work::SourceRead { .. } => {
+                let parts = self.core.parts_of(slot, times);
+                self.source_read_ends(slot, &parts);
+            }
             Work::MetadataProgram { .. } | Work::MetadataErase { .. } => {
                 if let Some(power) = &mut self.power {
                     power.end_metadata(&mut self.core, slot);
@@ -292,7 +297,11 @@ impl Ssd {
             match timer {
                 Timer::Served(slot) => {
                     let parts = self.core.array.ops[slot].parts;
-                    self.page_goes_out(slot, &parts);
+                    if self.core.array.ops[slot].kind() == OpKind::SourceRead {
+                        self.receive_copied(slot, &parts);
+                    } else {
+                        self.page_goes_out(slot, &parts);
+                    }
                 }
                 Timer::TransferredOut(slot) => {
                     let parts = self.core.array.ops[slot].parts;

@@ -1,5 +1,5 @@
 //! Copies on the route: admits them, and unmaps or shares their pages or lets them wait for the program of a write,
-//! whose page they then inherit.
+//! whose page they then inherit. On a device with parity groups a copy is an update of them (`raid/copies.rs`).
 
 use super::array::op::Part;
 use super::copies::{Copies, add_copied_page, checks};
@@ -63,6 +63,10 @@ impl Ssd {
         copies.begin_counting(slot);
         if let Some(log) = &mut self.logs.requests {
             log.note_copy(id, data.and_then(copy::decode).unwrap_or_default());
+        }
+        if self.raid.is_some() {
+            self.copy_to_groups((slot, request), pages, &sources);
+            return self.core.finish_later(slot);
         }
         for (number, source) in (0..).zip(sources) {
             let part = Part { request: slot, number };

@@ -124,7 +124,7 @@ impl Core {
     /// The page that a host read or the read of a read-modify-write would read now.
     pub(super) fn read_target(&self, slot: OpSlot) -> Option<Ppn> {
         let op = &self.array.ops[slot];
-        if matches!(op.kind(), OpKind::GroupRead | OpKind::RecoveryRead) {
+        if matches!(op.kind(), OpKind::GroupRead | OpKind::RecoveryRead | OpKind::SourceRead) {
             return self.ftl.owners.committed(op.lpn);
         }
         debug_assert!(matches!(op.kind(), OpKind::HostRead | OpKind::RmwRead), "it reads nothing");

@@ -111,6 +111,7 @@ impl Ssd {
                 let update = self.core.array.ops[slot].update().expect("a read for an update");
                 self.receive_source(slot, update, &parts);
             }
+            OpKind::SourceRead => self.receive_copied(slot, &parts),
             OpKind::RecoveryRead => {
                 let recovery = self.core.array.ops[slot].recovery().expect("a read for one");
                 self.receive_recovery_page(slot, recovery, &parts);

@@ -2,7 +2,7 @@
 //! know.
 
 use super::array::EndedOp;
-use super::array::op::Work;
+use super::array::op::{GroupPage, Work};
 use super::logs::operations::OperationEnd;
 use super::ssd::Ssd;
 use crate::nand::geometry::PageAddress;
@@ -82,17 +82,14 @@ impl Ssd {
         let op = &self.core.array.ops[slot];
         debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
         if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
-            let data = matches!(op.work, Work::GroupWrite { parity: false, .. });
+            let data = matches!(op.work, Work::GroupWrite { page: GroupPage::Data, .. });
             return Some(match raid.origin(update, slot) {
                 Ok(request) => self.core.front.requests.at(request).id,
                 Err(page) => self.core.buffered_page(if data { slot } else { page }).request,
             });
         }
         if let (Some(recovery), Some(raid)) = (op.recovery(), &self.raid) {
-            let reader = raid.recoveries.first_reader(recovery)?;
-            return Some(
-                self.core.front.requests.at(self.core.array.ops[reader].part().request).id,
-            );
+            return self.request_of(raid.recoveries.first_reader(recovery)?);
         }
         Some(match &self.core.front.buffer {
             Some(buffer) if op.passes_buffer() => buffer.page(slot).request,

@@ -35,6 +35,7 @@ mod power_time;
 mod raid;
 mod raid_any;
 mod raid_buffer;
+mod raid_copies;
 mod raid_fail;
 mod raid_functional;
 mod raid_meanwhile;

@@ -1,6 +1,6 @@
 //! Parity groups combined with any other feature: collection, failures, reads that avoid collection, turns,
-//! redirection, streams, classes of pages, links, wear levelling. Every read is right and every group is whole at every
-//! audit, and the remaining state can be stored and restored.
+//! redirection, streams, classes of pages, links, wear levelling, copies. Every read is right and every group is whole
+//! at every audit, and the remaining state can be stored and restored.
 
 use crate::rig;
 use crate::rig::any_config::{is_valid, set_types};
@@ -9,7 +9,8 @@ use crate::rig::parity::paper;
 use crate::rig::storm::{Storm, Weather};
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, ChipFailure, Config, DataMode, Frontiers, GcPath,
-    Granularity, GroupReads, InterconnectModel, LinkDuplex, ParityUpdate, TimingModel, Word,
+    Granularity, GroupReads, InterconnectModel, LinkDuplex, ParityUpdate, RemapMode, TimingModel,
+    Word,
 };
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
 use ssd_core::ftl::raid::redirect;
@@ -131,6 +132,10 @@ fn drawn(seed: u64) -> Option<Config> {
     separate(&mut c, &mut Draw(Stream::new(seed, "separation")));
     set_pages(&mut c, &mut Draw(Stream::new(seed, "pages")));
     c.raid.merge = Draw(Stream::new(seed, "merge")).often(0.5);
+    let mut copies = Draw(Stream::new(seed, "copies"));
+    if c.host.write_buffer_pages == 0 && copies.often(0.5) {
+        c.remap.mode = copies.one(&[RemapMode::Share, RemapMode::Share, RemapMode::Copy]);
+    }
     is_valid(&c).is_ok().then_some(c)
 }
 
@@ -192,6 +197,8 @@ struct EventCounts {
     buffered: u64,
     separated: u64,
     merged: u64,
+    shared: u64,
+    copied: u64,
 }
 
 fn run(seed: u64, met: &mut EventCounts) {
@@ -205,13 +212,21 @@ fn run(seed: u64, met: &mut EventCounts) {
         pause: [0, 4_000, 200_000][(seed % 3) as usize],
     };
     let mut storm = Storm::new(&c, weather);
+    storm.copies = if c.remap.mode == RemapMode::Off { 0 } else { 40 };
     let ended = match storm.run() {
         Ok(()) => true,
         Err(DeviceError::DataLost { .. }) if c.raid.fail.len() > 1 => false,
+        // A shared page stays on the chip of its source, which may be crowded.
+        Err(e @ DeviceError::NoSpace { .. }) if c.remap.mode == RemapMode::Share => {
+            storm.gave_up(&e);
+            false
+        }
         Err(e) => panic!("seed {seed}: {e}\n{c:?}"),
     };
     let m = storm.ssd.measured();
     met.runs += 1;
+    met.shared += m.remap.shared;
+    met.copied += m.remap.copied;
     met.buffered += m.buffer.evicted;
     met.selective += u64::from(c.gc.path == GcPath::Selective);
     met.separated += u64::from(storm.ssd.core.ftl.separates());
@@ -244,6 +259,7 @@ fn every_answer_is_right_whatever_else_is_answered() {
             && met.selective.min(met.separated) > 10
             && met.buffered > 10_000
             && met.merged > 20
+            && met.shared.min(met.copied) > 300
             && met.reconstructed > 100,
         "{met:?}"
     );

@@ -117,7 +117,7 @@ fn compare(c: &Config, n: usize) {
     let programs = |cause: Cause| m.flash.programs[cause.at()];
     let measured = [programs(Cause::Host), programs(Cause::Gc), programs(Cause::Remap), m.gc.calls];
     assert_eq!(tally, measured, "{name}");
-    assert_eq!(m.flash.reads[Cause::Remap.at()], f.tally.remap_pages, "{name}");
+    assert_eq!(m.flash.reads[Cause::Remap.at()], f.tally.remap_reads, "{name}");
     assert_eq!(state(&f.ftl), state(&ssd.core.ftl), "{name}");
     assert!(tally[3] > 20, "{name}: hardly any collection");
     f.ftl.audit().unwrap();

@@ -60,14 +60,22 @@ pub(super) fn places(config: &Config) -> Option<String> {
     (!wrong.is_empty()).then(|| format!("parity groups need {}", wrong.join(", and ")))
 }
 
-/// Copies are not accepted.
+/// What copies need in parity groups.
 pub(super) fn copies(config: &Config) -> Option<String> {
-    let conflicts = config.raid.group > 0 && !config.remap.is_off();
-    conflicts.then(|| {
-        "a page in a parity group has one owner, as the parity covers its data: use remap.mode = \"off\", or \
-         raid.group = 0"
-            .to_string()
-    })
+    if config.raid.group == 0 || config.remap.is_off() {
+        return None;
+    }
+    let mut wrong = Vec::new();
+    if config.host.write_buffer_pages > 0 {
+        wrong.push("host.write_buffer_pages = 0, as a source in the buffer is in no update yet");
+    }
+    if !config.power.is_off() {
+        wrong.push(
+            "power.cut = \"never\", as the lists of a group name the pages that were programmed for it",
+        );
+    }
+    let reason = "copies with parity groups need";
+    (!wrong.is_empty()).then(|| format!("{reason} {}", wrong.join(", and ")))
 }
 
 /// The state that they begin with.

@@ -45,7 +45,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         ],
         raid::places,
     ),
-    check(&["remap.mode", "raid.group"], raid::copies),
+    check(&["remap.mode", "raid.group", "host.write_buffer_pages", "power.cut"], raid::copies),
     check(&["raid.group", "precondition.steady_state"], raid::start),
     check(&["controller.firmware_p99", "controller.firmware_p50"], firmware),
     check(&["raid.fail", "device.channels", "device.chips_per_channel"], raid::failures),

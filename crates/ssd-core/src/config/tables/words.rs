@@ -262,7 +262,8 @@ crate::word_enum! {
     RemapMode {
         /// It refuses them.
         Off = "off",
-        /// The destination shares the flash pages of the source: nothing is programmed.
+        /// The destination shares the flash pages of the source: no data are programmed. In parity groups a page
+        /// is copied if another of its group may need the chip of its source.
         Share = "share",
         /// The device reads the source and programs the destination (cause `remap`).
         Copy = "copy",

@@ -25,6 +25,24 @@ impl Ftl {
         before
     }
 
+    /// Commit the copy in `slot`: `lpn` becomes an owner of `page`, which holds the data of its source. Returns the
+    /// committed page of `lpn` before it.
+    pub fn share_in_group(&mut self, lpn: Lpn, slot: OpSlot, page: Ppn) -> Option<Ppn> {
+        assert!(self.owners.is_valid(page), "{lpn:?} is to share {page:?}, which holds no data");
+        let newest = self.newest_slot(lpn);
+        let before = self.owners.under(newest);
+        if newest == slot {
+            self.owners.map.set(lpn, Entry::Page(page));
+        } else {
+            self.owners.under[newest.at()] = page;
+        }
+        if before != Some(page) {
+            self.gains_instead(lpn, page, before);
+        }
+        debug_assert!(self.owners_of(page).any(|owner| owner == lpn), "{lpn:?} owns no {page:?}");
+        before
+    }
+
     /// Commit the TRIM in `slot` of a page in a parity group: `lpn` no longer has a page. Returns the one before it.
     pub fn trim_in_group(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
         debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is not the host's");

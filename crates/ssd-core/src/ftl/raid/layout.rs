@@ -200,11 +200,18 @@ impl Groups {
         self.planes[(homes.first + member) as usize]
     }
 
-    /// The chip of `plane`, in striping order, if chips have one plane.
+    /// The chip of `plane`, in striping order.
     #[must_use]
     pub fn chip_of(&self, plane: PlaneId) -> u32 {
         debug_assert!(plane.at() < self.chip_of.len(), "there is no {plane:?}");
         self.chip_of[plane.at()]
+    }
+
+    /// Whether two chips, in striping order, hold pages of the same groups.
+    #[must_use]
+    pub fn are_together(&self, chip: u32, other: u32) -> bool {
+        debug_assert!(chip.max(other) < self.device_chips, "there is no chip {chip} or {other}");
+        chip / self.chips == other / self.chips
     }
 
     /// The home plane of `lpn`.

@@ -1,5 +1,5 @@
 //! Parity over chips: where the pages of a group are, what an update of its parity reads and programs (`layout`,
-//! `plan`, both without a device), its steps, and the audit.
+//! `plan`, both without a device), its steps, which pages may share one (`share`), and the audit.
 
 mod durable;
 pub mod layout;
@@ -7,6 +7,7 @@ pub mod lost;
 pub mod plan;
 pub mod redirect;
 mod replace;
+pub(crate) mod share;
 mod steps;
 pub mod verify;
 

@@ -17,6 +17,10 @@ pub enum Change {
     Whole,
     /// A part of it is written, the rest stays.
     Part,
+    /// A copy writes all of it.
+    Copied,
+    /// A copy lets it share the flash page of its source, so nothing is programmed.
+    Shared,
     /// It is trimmed.
     Trim,
 }
@@ -35,7 +39,7 @@ impl Changes {
     pub fn add(&mut self, position: u32, change: Change) {
         assert!((position as usize) < MOST_CHIPS - 1, "there is no position {position}");
         let set = match change {
-            Change::Whole => &mut self.whole,
+            Change::Whole | Change::Copied | Change::Shared => &mut self.whole,
             Change::Part => &mut self.part,
             Change::Trim => &mut self.trimmed,
         };

@@ -1,12 +1,12 @@
-//! What holds for every group at any time: its committed pages are on different chips, it has parity if and only if it
-//! has data, and the parity is the exclusive or of the data.
+//! What holds for every group at any time: its committed pages are on different chips, each at home or on a chip of
+//! other groups, it has parity if and only if it has data, and the parity is the exclusive or of the data.
 //!
 //! It holds at any time, not only at rest, because the pages of an update are committed together.
 
 use super::{GroupId, Groups};
 use crate::ftl::Ftl;
 use crate::nand::flash::Payload;
-use crate::units::Lpn;
+use crate::units::{Lpn, Ppn};
 
 /// The exclusive or of contents: of bytes if both have some, and of digests.
 pub fn mix(sum: &mut Payload, other: &Payload) {
@@ -41,6 +41,14 @@ impl Ftl {
         chips.sort_unstable();
         if let Some([chip, _]) = chips.array_windows().find(|[a, b]| a == b) {
             return Err(format!("{group:?} has two pages on chip {chip}: {pages:?}"));
+        }
+        let is_away = |&&(lpn, ppn): &&(Lpn, Ppn)| {
+            let (chip, home) = (groups.chip_of(self.geo.plane_of(ppn)), groups.home(lpn));
+            let home = groups.chip_of(home);
+            chip != home && groups.are_together(chip, home)
+        };
+        if let Some((lpn, ppn)) = pages.iter().find(is_away) {
+            return Err(format!("{lpn:?} on {ppn:?} is at the home of another page of {group:?}"));
         }
         let lost: Vec<Lpn> = groups.pages(group).filter(|&lpn| self.is_lost(lpn)).collect();
         let lpns = || pages.iter().map(|&(lpn, _)| lpn).chain(lost.iter().copied());

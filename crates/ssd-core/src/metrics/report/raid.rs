@@ -25,7 +25,7 @@ section! {
         dropped: u64,
     }
     sums {
-        /// Pages that the read buffer saved.
+        /// Pages that were not read, because the read buffer kept them or a copy had read them.
         kept: u64,
         /// Updates that waited for room.
         waited_for_room: u64,

@@ -16,8 +16,16 @@ section! {
     counters RemapCounts in remap {
         /// Pages of the destination that share the page of their source.
         shared: u64,
-        /// Pages that the device has read and programmed, with `remap.mode = "copy"`.
+        /// Pages that the device has read and programmed: with `remap.mode = "copy"`, and those of parity groups
+        /// that may not share.
         copied: u64,
+        /// Pages copied although `remap.mode = "share"`, because their parity group has, or may have, another page
+        /// on the chip of the source.
+        #[serde(default)]
+        copied_chip: u64,
+        /// Pages copied although `remap.mode = "share"`, because their source was lost with its chip.
+        #[serde(default)]
+        copied_lost: u64,
         /// Pages whose source held no data: they hold none, either.
         unmapped: u64,
         /// Pages that waited until their source was on flash.

@@ -43,6 +43,8 @@ pub(crate) enum OpKind {
     MetadataProgram,
     /// Erase a flash block for a checkpoint.
     MetadataErase,
+    /// Read the source of a page that a copy writes or shares in a parity group.
+    SourceRead,
 }
 
 impl OpKind {
@@ -67,6 +69,7 @@ impl OpKind {
             | OpKind::RmwRead
             | OpKind::GcRead
             | OpKind::GroupRead
+            | OpKind::SourceRead
             | OpKind::RecoveryRead => Lane::Read,
             OpKind::HostWrite
             | OpKind::GcWrite
@@ -84,7 +87,9 @@ impl OpKind {
     #[inline(always)]
     pub(crate) fn is_read(self) -> bool {
         let of_host = matches!(self, OpKind::HostRead | OpKind::RmwRead);
-        of_host || matches!(self, OpKind::GcRead | OpKind::GroupRead | OpKind::RecoveryRead)
+        let of_group =
+            matches!(self, OpKind::GroupRead | OpKind::RecoveryRead | OpKind::SourceRead);
+        of_host || of_group || self == OpKind::GcRead
     }
 
     /// Whether it erases.
@@ -128,6 +133,16 @@ pub(crate) struct MovedPage {
     pub(crate) class: u8,
 }
 
+/// Which page of a parity group an update programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GroupPage {
+    /// Data of the host.
+    Data,
+    /// Data that a copy has read, or a page that shares that of its source, and is not programmed.
+    Copied,
+    Parity,
+}
+
 /// What an operation is for, in the order of [`OpKind`], which explains the kinds, so that getting the kind costs
 /// nothing.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +179,7 @@ pub(crate) enum Work {
     GroupWrite {
         update: UpdateSlot,
         stream: u8,
-        parity: bool,
+        page: GroupPage,
     },
     GroupTrim {
         update: UpdateSlot,
@@ -191,6 +206,11 @@ pub(crate) enum Work {
     /// A flash block of its area, likewise.
     MetadataErase {
         step: u32,
+    },
+    SourceRead {
+        update: UpdateSlot,
+        /// The page of the destination.
+        page: OpSlot,
     },
 }
 
@@ -261,6 +281,7 @@ impl Op {
             Work::HostCopy { .. } => OpKind::HostCopy,
             Work::MetadataProgram { .. } => OpKind::MetadataProgram,
             Work::MetadataErase { .. } => OpKind::MetadataErase,
+            Work::SourceRead { .. } => OpKind::SourceRead,
         }
     }
 
@@ -323,6 +344,7 @@ impl Op {
         match self.work {
             Work::GroupRead { update }
             | Work::GroupWrite { update, .. }
+            | Work::SourceRead { update, .. }
             | Work::GroupTrim { update } => Some(update),
             _ => None,
         }
@@ -417,11 +439,15 @@ impl Op {
         match self.work {
             Work::HostRead { .. } if self.reads_rest() => Cause::Rmw,
             _ if self.copies() => Cause::Remap,
-            Work::HostCopy { .. } => Cause::Remap,
+            Work::HostCopy { .. } | Work::SourceRead { .. } => Cause::Remap,
             Work::HostRead { .. } | Work::HostWrite { .. } => Cause::Host,
             Work::RmwRead { .. } | Work::GroupRead { .. } => Cause::Rmw,
-            Work::GroupWrite { parity: true, .. } => Cause::Parity,
-            Work::GroupWrite { .. } | Work::GroupTrim { .. } => Cause::Host,
+            Work::GroupWrite { page, .. } => match page {
+                GroupPage::Data => Cause::Host,
+                GroupPage::Copied => Cause::Remap,
+                GroupPage::Parity => Cause::Parity,
+            },
+            Work::GroupTrim { .. } => Cause::Host,
             Work::RecoveryRead { rebuilds: false, .. } => Cause::Reconstruct,
             Work::RecoveryRead { .. } | Work::RebuildWrite { .. } => Cause::Rebuild,
             Work::GcRead(_) | Work::GcWrite(_) | Work::GcCopyback(_) | Work::Erase { .. } => {

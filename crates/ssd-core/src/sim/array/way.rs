@@ -113,6 +113,7 @@ impl Array {
             Work::HostRead { .. }
             | Work::RmwRead { .. }
             | Work::GroupRead { .. }
+            | Work::SourceRead { .. }
             | Work::RecoveryRead { .. } => {
                 self.times.host_crosses.then_some((controller, port(R_HOST)))
             }

@@ -1,6 +1,7 @@
 //! Contents and copies: what the pages of a copy hold.
 
 use super::Contents;
+use crate::ftl::map::Entry;
 use crate::sim::core::Core;
 use crate::units::{Lpn, OpSlot, Ppn};
 
@@ -10,6 +11,19 @@ impl Contents {
         debug_assert_ne!(lpn, source, "a page is copied to itself");
         debug_assert_ne!(self.newest(source), 0, "{source:?} has no data to copy");
         self.newest[lpn.at()] = self.newest(source);
+    }
+
+    /// Let the page in `slot`, about to be admitted as a copy of `source` to `lpn` in a parity group, carry the newest
+    /// data of `source`.
+    pub(crate) fn carry_source(&mut self, core: &Core, slot: OpSlot, (lpn, source): (Lpn, Lpn)) {
+        let payload = match core.ftl.owners.newest(source) {
+            Entry::Page(page) => core.ftl.flash.payload(page),
+            Entry::Slot(newest) => self.payload(newest).clone(),
+            Entry::Unmapped => core.ftl.reconstructed(source),
+        };
+        debug_assert_eq!(payload.digest, self.newest(source), "{source:?} holds other data");
+        self.carry(slot, payload);
+        self.copy(lpn, source);
     }
 
     /// Let the copy in `slot` program what it reads from `page`.

@@ -31,7 +31,7 @@ pub struct GroupTally {
 }
 
 impl GroupTally {
-    fn count(&mut self, plan: &Plan) {
+    pub(super) fn count(&mut self, plan: &Plan) {
         debug_assert!(plan.method != Method::Drop || plan.reads == 0, "{plan:?} reads for nothing");
         self.reads += u64::from(plan.reads.count_ones());
         self.parity_pages += u64::from(plan.method != Method::Drop);
@@ -205,7 +205,7 @@ impl Functional {
     }
 
     /// Hold a page of frontier `stream` on `plane`, collecting until there is one.
-    fn hold(&mut self, plane: PlaneId, stream: u32) -> Result<(), DeviceError> {
+    pub(super) fn hold(&mut self, plane: PlaneId, stream: u32) -> Result<(), DeviceError> {
         let pool = self.ftl.geo.pool_of(plane);
         debug_assert!(plane.0 < self.ftl.geo.planes, "there is no {plane:?}");
         while !self.ftl.space.can_hold(plane, stream) {

@@ -29,8 +29,10 @@ pub struct Tally {
     pub slc: SlcCounts,
     /// Pages copied by folding them.
     pub fold_pages: u64,
-    /// Pages read and programmed for copies.
+    /// Pages programmed for copies.
     pub remap_pages: u64,
+    /// Pages read for them.
+    pub remap_reads: u64,
     /// Pages that were read because the host wrote only a part of them.
     pub rests_read: u64,
 }

@@ -165,7 +165,7 @@ fn send_over_link(core: &mut Core, slot: OpSlot, first: bool, request: &Request)
 }
 
 /// Whether the newest admitted state of `lpn` is data.
-fn has_data(core: &Core, lpn: Lpn) -> bool {
+pub(super) fn has_data(core: &Core, lpn: Lpn) -> bool {
     debug_assert!(lpn.0 < core.ftl.geo.user_pages, "{lpn:?} is not the host's");
     match core.ftl.owners.newest(lpn) {
         Entry::Unmapped => core.ftl.is_lost(lpn),
@@ -205,7 +205,7 @@ impl Raid {
         self.get(update).parity.stream = class;
     }
 
-    /// Whether `group`, of which no update is under way, has no data besides `trimmed`.
+    /// Whether `group`, of which no update is under way and no copy needs a page, has no data besides `trimmed`.
     fn is_left_empty(&self, core: &Core, group: GroupId, trimmed: &[Lpn]) -> bool {
         let groups = core.ftl.parity_groups();
         let stays = |lpn: Lpn| {
@@ -214,6 +214,7 @@ impl Raid {
         };
         debug_assert!(trimmed.iter().all(|&lpn| groups.group_of(lpn) == group), "of another group");
         let locked = self.is_locked(group) || self.recoveries.active(group).is_some();
+        let locked = locked || trimmed.iter().any(|&lpn| self.is_page_pinned(lpn));
         !locked && !groups.pages(group).any(stays)
     }
 }

@@ -11,7 +11,7 @@ use crate::host::request::Request;
 use crate::metrics::counters::RaidCounts;
 use crate::nand::flash::Payload;
 use crate::sched::order::W_HOST;
-use crate::sim::array::op::{Op, Work};
+use crate::sim::array::op::{GroupPage, Op, Work};
 use crate::sim::contents::Contents;
 use crate::sim::core::Core;
 use crate::sim::front::is_in_part;
@@ -43,7 +43,7 @@ impl Raid {
         core.front.sequence += 1;
         assert!(lpn.0 < core.ftl.geo.user_pages, "{lpn:?} is not the host's");
         debug_assert_eq!(core.ftl.parity_groups().home(lpn), home, "{lpn:?} is at home elsewhere");
-        let work = Work::GroupWrite { update, stream, parity: false };
+        let work = Work::GroupWrite { update, stream, page: GroupPage::Data };
         let entry = self.get(update);
         let (parts, sequence) = (entry.parts, core.front.sequence);
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, core.array.now) };
@@ -113,14 +113,15 @@ impl Raid {
         entry.steps = Join::of(entry.data().count() as u32 + 1);
         let lpn = core.ftl.parity_groups().parity(group);
         let Parity { home, stream, .. } = entry.parity;
-        let work = Work::GroupWrite { update, stream, parity: true };
+        let work = Work::GroupWrite { update, stream, page: GroupPage::Parity };
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, now) };
         let parity = core.array.ops.insert(op);
         entry.parity.slot = parity;
         if let Some(contents) = contents {
-            entry.data().for_each(|page| mix(&mut sum, contents.payload(page.slot)));
+            entry.holding().for_each(|page| mix(&mut sum, contents.payload(page.slot)));
             contents.carry(parity, sum);
         }
+        self.count_copies(core, update);
         self.programs(update);
         let pages = std::mem::take(&mut self.get(update).pages);
         if core.ftl.lost.is_some() {

@@ -15,7 +15,7 @@ use super::{ChangedPage, Raid};
 use crate::ftl::map::Entry;
 use crate::ftl::raid::{Change, GroupId};
 use crate::metrics::counters::Parts;
-use crate::sim::array::op::{OpKind, Work};
+use crate::sim::array::op::{GroupPage, OpKind, Work};
 use crate::sim::core::Core;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, UpdateSlot};
@@ -159,7 +159,7 @@ impl Raid {
             _ => Change::Whole,
         };
         let home = core.ftl.parity_groups().home(lpn);
-        op.work = Work::GroupWrite { update, stream, parity: false };
+        op.work = Work::GroupWrite { update, stream, page: GroupPage::Data };
         (op.plane, op.parts) = (home, Parts::default());
         let position = core.ftl.parity_groups().position(lpn);
         let entry = self.get(update);

@@ -5,13 +5,13 @@
 //! into parity groups. Where it is silent, decided:
 //! - updates merge when the first of them begins, not earlier and not later: what arrives meanwhile waits;
 //! - the order of arrival stays: the first one that cannot join ends the merging, because its data are not there, it
-//!   changes a page that is changed already, or it is a TRIM;
+//!   changes a page that is changed already or that a copy still needs, or it is a TRIM or a copy;
 //! - each request completes with the merged update, and its time until then counts as its own.
 
-use super::{Cause, ChangedPage, Raid, Update};
-use crate::ftl::raid::MOST_CHIPS;
+use super::{Cause, Raid, Update};
+use crate::ftl::raid::{Change, MOST_CHIPS};
 use crate::metrics::counters::Parts;
-use crate::sim::array::op::Work;
+use crate::sim::array::op::{GroupPage, Work};
 use crate::sim::core::Core;
 use crate::units::{OpSlot, RequestSlot, UpdateSlot};
 use std::collections::BTreeMap;
@@ -76,7 +76,8 @@ impl Raid {
             for page in &pages {
                 let position = core.ftl.parity_groups().position(page.lpn);
                 entry.changes.add(position, page.change);
-                let work = Work::GroupWrite { update: first, stream: page.stream, parity: false };
+                let (stream, kind) = (page.stream, GroupPage::Data);
+                let work = Work::GroupWrite { update: first, stream, page: kind };
                 core.array.ops[page.slot].work = work;
             }
             entry.pages.append(&mut pages);
@@ -97,7 +98,7 @@ impl Raid {
         let (entry, joins) = (self.at(first), self.at(next));
         debug_assert_eq!(entry.group, joins.group, "{next:?} is in another line");
         let apart = entry.changes.changed() & joins.changes.changed() == 0;
-        joins.pages_in.is_done() && joins.only_writes() && apart
+        joins.pages_in.is_done() && joins.only_writes() && apart && !self.is_pinned(next)
     }
 
     /// What has joined `update`, which ends.
@@ -128,10 +129,10 @@ impl Raid {
 }
 
 impl Update {
-    /// Whether it writes all pages that it changes.
+    /// Whether it writes data of the host to all pages that it changes.
     fn only_writes(&self) -> bool {
         debug_assert!(!self.pages.is_empty(), "{:?} does not change", self.group);
-        self.pages.iter().all(ChangedPage::is_written)
+        self.pages.iter().all(|page| matches!(page.change, Change::Whole | Change::Part))
     }
 
     /// Where its time has gone if it has waited for its group until `now`.

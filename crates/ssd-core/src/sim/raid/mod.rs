@@ -4,11 +4,12 @@
 //! A group is locked by one update at a time, first come first served. `admit` and `evict` begin updates, for requests
 //! and for pages of the write buffer; `update` has their steps. `redirect` moves writes to other chips. `reconstruct`
 //! computes a page from the others of its group, and `outcome` continues from there. `fail` removes a chip, and
-//! `rebuild` restores its pages. `merge` makes one update of several that wait. The layout of groups, and which pages
-//! are lost, is in `ftl/raid`.
+//! `rebuild` restores its pages. `merge` makes one update of several that wait. `copies` makes updates of copies. The
+//! layout of groups, and which pages are lost, is in `ftl/raid`.
 
 mod admit;
 mod contents;
+mod copies;
 mod evict;
 mod fail;
 mod lines;
@@ -39,6 +40,7 @@ use crate::nand::flash::Payload;
 use crate::sim::core::Core;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot, UpdateSlot};
+use copies::GroupCopies;
 use fail::Failures;
 use lines::Lines;
 use merge::Merges;
@@ -104,7 +106,7 @@ struct Update {
     sequence: u64,
     cause: Cause,
     stage: Stage,
-    /// Pages that have not crossed the link.
+    /// Pages whose data are not there: they have not crossed the link, or their source has not been read.
     pages_in: Join,
     /// Operations of the present step that have not ended.
     steps: Join,
@@ -146,6 +148,8 @@ pub(crate) struct Raid {
     pub(super) recoveries: Recoveries,
     /// If waiting updates merge.
     merges: Option<Merges>,
+    /// If the device answers copies.
+    copies: Option<Box<GroupCopies>>,
     /// If chips may fail.
     failures: Option<Box<Failures>>,
 }
@@ -181,6 +185,7 @@ impl Raid {
             chips: Chips::new(config, ftl),
             recoveries: Recoveries::new(config.raid.reads),
             merges: config.raid.merge.then(Merges::new),
+            copies: GroupCopies::new(config),
             failures: Failures::new(config, &ftl.geo),
         }))
     }
@@ -287,9 +292,9 @@ impl Raid {
         }
     }
 
-    /// Note that `before`, which held `lpn`, is invalid.
+    /// Note that `lpn` has left `before`.
     fn note_replaced(&mut self, ftl: &Ftl, lpn: Lpn, before: Ppn) {
-        debug_assert!(!ftl.owners.is_valid(before), "{before:?} of {lpn:?} is valid");
+        debug_assert_ne!(ftl.owners.committed(lpn), Some(before), "{lpn:?} has not left");
         if let Some(chips) = &mut self.chips {
             chips.released(ftl, lpn, before);
         }
@@ -327,6 +332,7 @@ impl Raid {
             return Err("an update waits for room, and is elsewhere".to_string());
         }
         self.audit_wanted(ftl)?;
+        self.copies.as_ref().map_or(Ok(()), |copies| copies.audit(self, core))?;
         let lacks = self.failures.as_ref().and_then(|failures| failures.rebuild.lacks);
         if let (Some(pool), Some(lost), 0) = (lacks, &ftl.lost, array.ops.len())
             && lost.count() == 0
@@ -362,10 +368,16 @@ impl Update {
         }
     }
 
-    /// The pages of data that it writes.
+    /// The pages of data that it programs.
     fn data(&self) -> impl Iterator<Item = &ChangedPage> {
         debug_assert!(self.pages.len() < MOST_CHIPS, "{:?} has too many pages", self.group);
         self.pages.iter().filter(|page| page.is_written())
+    }
+
+    /// The pages that hold data after it.
+    fn holding(&self) -> impl Iterator<Item = &ChangedPage> {
+        debug_assert!(self.pages.len() < MOST_CHIPS, "{:?} has too many pages", self.group);
+        self.pages.iter().filter(|page| page.change != Change::Trim)
     }
 
     /// The planes on which it programs, if nothing is redirected.
@@ -392,7 +404,7 @@ impl Update {
 
 impl ChangedPage {
     fn is_written(&self) -> bool {
-        matches!(self.change, Change::Whole | Change::Part)
+        matches!(self.change, Change::Whole | Change::Part | Change::Copied)
     }
 }
 

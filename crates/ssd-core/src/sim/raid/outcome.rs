@@ -8,7 +8,7 @@ use crate::ftl::raid::GroupId;
 use crate::ftl::raid::verify::mix;
 use crate::host::device::DeviceError;
 use crate::metrics::counters::Parts;
-use crate::sim::array::op::Work;
+use crate::sim::array::op::{OpKind, Work};
 use crate::sim::ssd::Ssd;
 use crate::units::{OpSlot, Ppn, RecoverySlot};
 
@@ -25,6 +25,7 @@ impl Ssd {
             Work::GroupRead { update } => self.group_read_fails(slot, update),
             Work::RecoveryRead { recovery, .. } => self.recovery_read_fails(slot, recovery),
             Work::RmwRead { copies: true, .. } => self.end_unprogrammed(slot),
+            Work::SourceRead { .. } => self.recover(slot),
             _ => self.rmw_becomes_write(slot),
         }
     }
@@ -118,8 +119,9 @@ impl Ssd {
             core.fail(DeviceError::Data(error));
         }
         let programs = target.is_some() && raid.program_rebuilt(core, contents, slot);
-        core.ledger.measured.raid.reconstructed += readers.len() as u64;
         for (reader, since) in readers {
+            let is_source = self.core.array.ops[reader].kind() == OpKind::SourceRead;
+            self.core.ledger.measured.raid.reconstructed += u64::from(!is_source);
             let op = &mut self.core.array.ops[reader].parts;
             if since <= began {
                 op.queue_ns += (began - since).0 + parts.queue_ns;
@@ -130,6 +132,11 @@ impl Ssd {
                 op.queue_ns += (now - since).0;
             }
             let parts = self.core.array.ops[reader].parts;
+            if is_source {
+                self.check_source(reader, &page);
+                self.receive_copied(reader, &parts);
+                continue;
+            }
             if let Some(contents) = &mut self.contents {
                 contents.deliver(&mut self.core, reader, &page);
             }

@@ -20,7 +20,7 @@ use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sched::order::R_HOST;
 use crate::sim::array::event::Timer;
-use crate::sim::array::op::{Op, Work};
+use crate::sim::array::op::{Op, OpKind, Work};
 use crate::sim::core::Core;
 use crate::sim::dispatch::QueuedOp;
 use crate::sim::join::Join;
@@ -108,21 +108,28 @@ impl Ssd {
     /// Handle the read of the host in `slot`, which waits nowhere and finds no page on flash.
     pub(in crate::sim) fn serve_or_recover(&mut self, slot: OpSlot) {
         debug_assert_eq!(self.core.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
-        let lpn = self.core.array.ops[slot].lpn;
-        if self.core.ftl.owners.newest(lpn) == Entry::Unmapped && self.core.ftl.is_lost(lpn) {
-            self.recover(slot);
-        } else {
-            self.serve(slot);
+        let (lpn, now) = (self.core.array.ops[slot].lpn, self.core.array.now);
+        match self.core.ftl.owners.newest(lpn) {
+            Entry::Unmapped if self.core.ftl.is_lost(lpn) => self.recover(slot),
+            Entry::Slot(newest)
+                if self.raid.as_mut().is_some_and(|r| r.waits_for_copy(newest, slot, now)) => {}
+            _ => self.serve(slot),
         }
     }
 
-    /// Answer the read of the host in `slot` by a reconstruction: that of its page, if there is one.
+    /// Answer the read in `slot`, of the host or of the source of a copy, by a reconstruction: that of its page, if
+    /// there is one.
     #[inline(never)]
     pub(in crate::sim) fn recover(&mut self, slot: OpSlot) {
         let (raid, core, contents) = self.parity_and_contents();
         let (lpn, now) = (core.array.ops[slot].lpn, core.array.now);
         let group = core.ftl.parity_groups().group_of(lpn);
-        debug_assert!(!matches!(core.ftl.owners.newest(lpn), Entry::Slot(_)), "newer data exist");
+        let is_source = core.array.ops[slot].kind() == OpKind::SourceRead;
+        assert!(!is_source || core.ftl.is_lost(lpn), "{lpn:?} is copied and nowhere");
+        debug_assert!(
+            is_source || !matches!(core.ftl.owners.newest(lpn), Entry::Slot(_)),
+            "newer data exist"
+        );
         if let Some(recovery) = raid.recoveries.of_page(group, lpn) {
             let joined = raid.recoveries.get(recovery);
             if joined.step != Step::Programming {
@@ -131,9 +138,11 @@ impl Ssd {
             }
             // The page is in the controller.
             let page = joined.sum.clone();
-            core.ledger.measured.raid.reconstructed += 1;
-            if let Some(contents) = contents {
-                contents.deliver(core, slot, &page);
+            if !is_source {
+                core.ledger.measured.raid.reconstructed += 1;
+                if let Some(contents) = contents {
+                    contents.deliver(core, slot, &page);
+                }
             }
             let delay = core.array.times.controller_ns;
             core.array.ops[slot].parts.transfer_ns += delay;
@@ -203,16 +212,32 @@ impl Ssd {
         let now = core.array.now;
         let recovery = raid.recoveries.get(slot);
         let (lpn, target, failed) = (recovery.lpn, recovery.target, recovery.failed);
-        let readers = std::mem::take(&mut recovery.readers);
+        let mut readers = std::mem::take(&mut recovery.readers);
         let waited = now > recovery.began;
         (recovery.step, recovery.began) = (Step::Reading, now);
+        let newest = core.ftl.owners.newest(lpn);
+        let is_source = |slot: OpSlot| core.array.ops[slot].kind() == OpKind::SourceRead;
         // While it waited, the page may have been overwritten, trimmed or rebuilt.
-        let is_wanted = match core.ftl.owners.newest(lpn) {
+        let is_wanted = match newest {
             Entry::Unmapped => core.ftl.is_lost(lpn),
             Entry::Page(_) => !waited && target.is_none(),
-            Entry::Slot(_) => false,
+            // A copy needs what is committed.
+            Entry::Slot(_) => {
+                core.ftl.is_lost(lpn) && readers.iter().any(|&(reader, _)| is_source(reader))
+            }
         };
+        let is_for_copies = is_wanted && !failed && matches!(newest, Entry::Slot(_));
+        if is_for_copies {
+            let others;
+            (readers, others) = readers.into_iter().partition(|&(reader, _)| is_source(reader));
+            others.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
+            let (raid, core) = self.parity();
+            raid.give_up_rebuild(core, slot);
+            raid.recoveries.get(slot).target = None;
+        }
         if !is_wanted || failed {
+            let (raid, _) = self.parity();
+            let recovery = raid.recoveries.get(slot);
             recovery.failed = true;
             readers.into_iter().for_each(|(reader, since)| self.read_again(reader, since));
             let (raid, core) = self.parity();
@@ -234,7 +259,7 @@ impl Ssd {
                 reads.push((member, core.ftl.geo.plane_of(page)));
             }
         }
-        let contents = contents.filter(|_| !groups.is_parity(lpn));
+        let contents = contents.filter(|_| !groups.is_parity(lpn) && !is_for_copies);
         let expected = contents.map(|contents| contents.newest(lpn));
         let recovery = raid.recoveries.get(slot);
         recovery.steps = Join::of(reads.len() as u32);
@@ -250,17 +275,24 @@ impl Ssd {
         true
     }
 
-    /// Translate the read of the host in `slot`, which has waited since `since`, again.
+    /// Translate the read in `slot`, of the host or of the source of a copy, which has waited since `since`, again.
     pub(super) fn read_again(&mut self, slot: OpSlot, since: Nanos) {
         assert!(since <= self.core.array.now, "{slot:?} waits since later");
         let lpn = self.core.array.ops[slot].lpn;
         self.core.array.ops[slot].parts.queue_ns += (self.core.array.now - since).0;
-        match self.core.ftl.owners.newest(lpn) {
-            Entry::Page(page) => {
+        let is_source = self.core.array.ops[slot].kind() == OpKind::SourceRead;
+        let page = match self.core.ftl.owners.newest(lpn) {
+            _ if is_source => self.core.ftl.owners.committed(lpn),
+            Entry::Page(page) => Some(page),
+            _ => None,
+        };
+        match page {
+            Some(page) => {
                 self.core.array.ops[slot].plane = self.core.ftl.geo.plane_of(page);
                 self.core.enqueue(slot, R_HOST);
             }
-            _ => self.serve_or_recover(slot),
+            None if is_source => self.recover(slot),
+            None => self.serve_or_recover(slot),
         }
     }
 }

@@ -80,9 +80,8 @@ impl Chips {
         }
     }
 
-    /// Note that `before`, which held data of `lpn`, is invalid.
+    /// Note that `lpn` has left `before`.
     pub(super) fn released(&mut self, ftl: &Ftl, lpn: Lpn, before: Ppn) {
-        debug_assert!(!ftl.owners.is_valid(before), "{before:?} of {lpn:?} is valid");
         let plane = ftl.geo.plane_of(before);
         if plane != home(ftl, lpn) {
             assert!(self.foreign[plane.at()] > 0, "{before:?} of {lpn:?} was not counted");
@@ -165,6 +164,14 @@ impl Raid {
         if self.chips.is_some() {
             let foreign = self.count_foreign(ftl, array);
             self.chips.iter_mut().for_each(|chips| chips.foreign.clone_from(&foreign));
+        }
+    }
+
+    /// Count `lpn`, which shares `page` from now on, if it is away from home there.
+    pub(super) fn count_foreign_page(&mut self, ftl: &Ftl, lpn: Lpn, page: Ppn) {
+        let plane = ftl.geo.plane_of(page);
+        if let Some(chips) = self.chips.as_mut().filter(|_| plane != home(ftl, lpn)) {
+            chips.foreign[plane.at()] += 1;
         }
     }
 
@@ -319,7 +326,8 @@ impl Raid {
         let members = members.chain([update.parity.slot]).map(|slot| core.array.ops[slot].plane);
         let committed = groups.pages(update.group).filter_map(|lpn| core.ftl.owners.committed(lpn));
         let members = members.chain(committed.map(|page| core.ftl.geo.plane_of(page)));
-        let members: Vec<u32> = members.map(|plane| groups.chip_of(plane)).collect();
+        let members = members.map(|plane| groups.chip_of(plane));
+        let members: Vec<u32> = members.chain(self.shared_chips(op.update()?)).collect();
         let write = Write {
             group: groups.chip_of(op.plane) / groups.chips(),
             members: &members,

@@ -1,10 +1,38 @@
-//! Which room the updates lack that wait for some. There may be thousands, so it is counted.
+//! Room for the pages of updates. Which room those lack that wait for some is counted, since there may be thousands.
 
-use super::Raid;
+use super::{Raid, Stage};
 use crate::ftl::Ftl;
+use crate::ftl::raid::MOST_CHIPS;
+use crate::ftl::raid::lost::LostPages;
+use crate::sim::core::Core;
 use crate::units::{PlaneId, PoolId, UpdateSlot};
 
 impl Raid {
+    /// Hold room for every page of `update`, or none.
+    #[inline]
+    pub(super) fn hold_room(&self, core: &mut Core, update: UpdateSlot) -> bool {
+        let entry = self.at(update);
+        assert_eq!(entry.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
+        let lost = core.ftl.lost.as_deref();
+        let mut fits = true;
+        for (plane, stream) in entry.places().filter(|&(plane, _)| !LostPages::misses(lost, plane))
+        {
+            if !core.ftl.space.can_hold(plane, core.ftl.space.host_stream(stream)) {
+                core.gc.agenda.consider(core.ftl.geo.pool_of(plane));
+                fits = false;
+            }
+        }
+        debug_assert!(entry.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
+        if fits {
+            for (plane, stream) in
+                entry.places().filter(|&(plane, _)| !LostPages::misses(lost, plane))
+            {
+                core.ftl.space.hold(plane, core.ftl.space.host_stream(stream));
+            }
+        }
+        fits
+    }
+
     /// Note that `update` has begun to wait for room.
     pub(super) fn wait_for_room(&mut self, ftl: &Ftl, update: UpdateSlot) {
         let Raid { updates, wanted, .. } = self;

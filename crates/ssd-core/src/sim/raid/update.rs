@@ -8,11 +8,12 @@
 //!   other; a later update takes nothing from a pool that an earlier one waits for;
 //! - the pages that it replaces, including the old parity, stay valid until all new ones are programmed.
 
+use super::copies::AfterCommit;
 use super::lost::{has_lost_data, restore_page};
 use super::{ChangedPage, Raid, Stage};
 use crate::ftl::raid::lost::LostPages;
 use crate::ftl::raid::verify::mix;
-use crate::ftl::raid::{GroupId, MOST_CHIPS, Method};
+use crate::ftl::raid::{Change, GroupId, Method};
 use crate::metrics::counters::{Cause, Parts};
 use crate::nand::flash::Payload;
 use crate::sched::order::R_HOST;
@@ -41,7 +42,7 @@ impl Ssd {
         let entry = raid.at(update);
         debug_assert_eq!(entry.stage, Stage::Queued, "{update:?} has begun");
         let is_free = raid.lines.is_first(update) && raid.recoveries.active(entry.group).is_none();
-        if entry.pages_in.is_done() && is_free {
+        if entry.pages_in.is_done() && is_free && !raid.is_pinned(update) {
             raid.merge_waiting(core, update);
             self.begin_update(update);
         }
@@ -49,25 +50,24 @@ impl Ssd {
 
     /// Begin the reads of `update`, which has locked its group.
     pub(super) fn begin_update(&mut self, update: UpdateSlot) {
-        let (raid, core) = self.parity();
+        let (raid, core, contents) = self.parity_and_contents();
         if core.ftl.lost.is_some() && has_lost_data(core) {
             return;
         }
+        raid.choose_shared(&core.ftl, update);
         let now = core.array.now;
         let groups = core.ftl.parity_groups();
         let entry = &raid.updates[update.at()];
         assert_eq!(entry.stage, Stage::Queued, "{update:?} begins twice");
         let group = entry.group;
-        let has = |lpn| raid.read_buffer.contains(lpn);
-        let buffered = raid.read_buffer.is_enabled().then_some(&has as &dyn Fn(Lpn) -> bool);
-        let plan = core.ftl.plan_group(group, entry.changes, buffered);
+        let has = |lpn| raid.read_buffer.contains(lpn) || raid.copy_of(update, lpn).is_some();
+        let keeps = raid.read_buffer.is_enabled() || raid.copies.is_some();
+        let kept = keeps.then_some(&has as &dyn Fn(Lpn) -> bool);
+        let plan = core.ftl.plan_group(group, entry.changes, kept);
         let mut sum = Payload::default();
         for position in positions(plan.sources & !plan.reads) {
-            let lpn = groups.page(group, position);
-            mix(
-                &mut sum,
-                raid.read_buffer.payload(lpn).expect("a source is read, or in the buffer"),
-            );
+            let page = raid.kept_page(contents.as_deref(), update, groups.page(group, position));
+            mix(&mut sum, page);
         }
         let entry = &mut raid.updates[update.at()];
         entry.parts.queue_ns += (now - entry.since).0;
@@ -296,11 +296,13 @@ impl Ssd {
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         let mut trimmed = Vec::new();
         for page in &pages {
-            if page.is_written() {
-                raid.commit_page(core, page.lpn, page.slot);
-            } else {
-                trimmed.push(page.lpn);
-                raid.commit_trim(core, page.lpn, page.slot);
+            match page.change {
+                Change::Shared => raid.commit_shared(core, page.lpn, page.slot),
+                Change::Trim => {
+                    trimmed.push(page.lpn);
+                    raid.commit_trim(core, page.lpn, page.slot);
+                }
+                _ => raid.commit_page(core, page.lpn, page.slot),
             }
         }
         let lpn = core.ftl.parity_groups().parity(group);
@@ -317,7 +319,8 @@ impl Ssd {
                 self.release_buffered(&pages[member.pages.clone()], &parts);
             }
         }
-        let (raid, _) = self.parity();
+        let (raid, core) = self.parity();
+        let copies = raid.end_copies(core, &pages);
         raid.updates[update.at()].pages = pages;
         let next = raid.remove(update);
         if let Some(request) = request {
@@ -333,6 +336,26 @@ impl Ssd {
             }
         }
         self.release_group(group, next);
+        if let Some(after) = copies {
+            self.begin_after_copies(after);
+        }
+    }
+
+    /// Read the sources that are on flash now, and begin the updates for which no page is pinned any more.
+    fn begin_after_copies(&mut self, AfterCommit { sources, groups }: AfterCommit) {
+        for page in sources {
+            let (raid, core) = self.parity();
+            let read = raid.new_source_read(core, page);
+            self.read_again(read, self.core.array.now);
+        }
+        for group in groups {
+            let (raid, _) = self.parity();
+            if let Some(first) = raid.lines.first(group)
+                && raid.at(first).stage == Stage::Queued
+            {
+                self.begin_if_first(first);
+            }
+        }
     }
 
     /// Let a waiting reconstruction or `next`, the next update, begin: the update that had locked `group` is over.
@@ -406,7 +429,8 @@ impl Raid {
         let (cause, lpn) = (op.cause(), op.lpn);
         assert!(lpn.0 < core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
         op.plane = plane;
-        op.ppn = core.ftl.bind_group(plane, stream, cause != Cause::Host);
+        let is_of_host = matches!(cause, Cause::Host | Cause::Remap);
+        op.ppn = core.ftl.bind_group(plane, stream, !is_of_host);
         let recovery = op.recovery();
         match recovery {
             Some(recovery) => self.recoveries.note_bound(recovery),
@@ -414,7 +438,7 @@ impl Raid {
         }
         core.ledger.measured.flash.programs[cause.at()] += 1;
         // The commit will need what is prefetched.
-        if cause == Cause::Host {
+        if is_of_host {
             core.ftl.owners.prefetch(lpn);
             core.ftl.prefetch_claim(slot);
             core.ledger.measured.note_write();
@@ -423,35 +447,10 @@ impl Raid {
         }
     }
 
-    /// Hold room for every page of `update`, or none.
-    #[inline]
-    fn hold_room(&self, core: &mut Core, update: UpdateSlot) -> bool {
-        let entry = self.at(update);
-        assert_eq!(entry.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
-        let lost = core.ftl.lost.as_deref();
-        let mut fits = true;
-        for (plane, stream) in entry.places().filter(|&(plane, _)| !LostPages::misses(lost, plane))
-        {
-            if !core.ftl.space.can_hold(plane, core.ftl.space.host_stream(stream)) {
-                core.gc.agenda.consider(core.ftl.geo.pool_of(plane));
-                fits = false;
-            }
-        }
-        debug_assert!(entry.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
-        if fits {
-            for (plane, stream) in
-                entry.places().filter(|&(plane, _)| !LostPages::misses(lost, plane))
-            {
-                core.ftl.space.hold(plane, core.ftl.space.host_stream(stream));
-            }
-        }
-        fits
-    }
-
     /// Commit the page of `lpn`, data or parity, in `slot` with its update. Not inlined: otherwise the caller's loop
     /// and the parity would each contain all of it, and the code of an update would not fit into the instruction cache.
     #[inline(never)]
-    fn commit_page(&mut self, core: &mut Core, lpn: Lpn, slot: OpSlot) {
+    pub(super) fn commit_page(&mut self, core: &mut Core, lpn: Lpn, slot: OpSlot) {
         let ppn = core.array.ops[slot].ppn;
         debug_assert!(core.array.ops[slot].update().is_some(), "{lpn:?} is in no update");
         let before = if ppn == Ppn::NONE {
@@ -490,8 +489,7 @@ impl Raid {
     pub(super) fn release_page(&mut self, core: &mut Core, lpn: Lpn, before: Option<Ppn>) {
         if let Some(before) = before {
             debug_assert_ne!(core.ftl.owners.committed(lpn), Some(before), "{lpn:?} has not moved");
-            core.page_disowned(before);
-            core.wake_readers(before);
+            core.page_left(before);
             self.note_replaced(&core.ftl, lpn, before);
         }
         self.read_buffer.remove(lpn);

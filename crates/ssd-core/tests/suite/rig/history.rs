@@ -2,7 +2,6 @@
 //! knows requests and nothing of flash.
 
 use super::PAGE;
-use ssd_core::config::RemapMode;
 use ssd_core::host::copy::SourceRange;
 use ssd_core::host::request::{Op, Request};
 
@@ -21,7 +20,8 @@ pub(crate) struct History {
     pub(crate) pages: Vec<Vec<Version>>,
     bytes: bool,
     admitted: u64,
-    mode: RemapMode,
+    /// Whether a page of a copy is an admission: if the device programs it, or may do so.
+    numbers_copies: bool,
 }
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -40,10 +40,15 @@ fn fnv(bytes: &[u8]) -> u64 {
 
 impl History {
     /// Nothing written yet; `bytes` says whether contents are compared.
-    pub(crate) fn new(user_pages: u32, bytes: bool, mode: RemapMode) -> History {
+    pub(crate) fn new(user_pages: u32, bytes: bool, numbers_copies: bool) -> History {
         let page = if bytes { PAGE as usize * 512 } else { 0 };
         let nothing = Version { since: 0, digest: 0, bytes: vec![0; page] };
-        History { pages: vec![vec![nothing]; user_pages as usize], bytes, admitted: 0, mode }
+        History {
+            pages: vec![vec![nothing]; user_pages as usize],
+            bytes,
+            admitted: 0,
+            numbers_copies,
+        }
     }
 
     /// Record that `r` is admitted at `at`, after everything admitted before.
@@ -67,8 +72,7 @@ impl History {
         let of = |r: &SourceRange| r.sector / PAGE..(r.sector + r.sectors) / PAGE;
         for (lpn, source) in (r.sector / PAGE..).zip(ranges.iter().flat_map(of)) {
             let newest = self.pages[source as usize].last().expect("a first version").clone();
-            // A page that the device programs is an admission, too.
-            self.admitted += u64::from(self.mode == RemapMode::Copy && newest.digest != 0);
+            self.admitted += u64::from(self.numbers_copies && newest.digest != 0);
             self.pages[lpn as usize].push(Version { since: at, ..newest });
         }
     }

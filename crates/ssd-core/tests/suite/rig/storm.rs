@@ -3,7 +3,7 @@
 
 use super::PAGE;
 use super::history::History;
-use ssd_core::config::{Config, DataMode};
+use ssd_core::config::{Config, DataMode, RemapMode};
 use ssd_core::ftl::Ftl;
 use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::{Device, DeviceError};
@@ -70,7 +70,11 @@ impl Storm {
         let bytes = config.run.data == DataMode::Bytes;
         Storm {
             ssd,
-            history: History::new(config.device.user_pages, bytes, config.remap.mode),
+            history: History::new(
+                config.device.user_pages,
+                bytes,
+                config.remap.mode == RemapMode::Copy || config.raid.group > 0,
+            ),
             weather,
             warms_up: false,
             copies: 0,

@@ -68,6 +68,7 @@ pub(crate) fn tally(ssd: &Ssd) -> Tally {
         fold_pages: m.flash.programs[Cause::Fold.at()],
         wear_pages: m.flash.programs[Cause::Wear.at()],
         remap_pages: m.flash.programs[Cause::Remap.at()],
+        remap_reads: m.flash.reads[Cause::Remap.at()],
         rests_read: m.host.rmw,
     }
 }
