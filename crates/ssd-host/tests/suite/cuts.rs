@@ -350,7 +350,8 @@ fn what_a_store_lacks_of_its_history_is_lost() {
         .collect();
     let values = Values::default();
     for there in 0..=history.len() {
-        let mut db = Db::open(Arc::new(MemoryVfs::new()), Options::default()).expect("a store");
+        let options = Options { create_if_missing: true, ..Options::default() };
+        let mut db = Db::open(Arc::new(MemoryVfs::new()), options).expect("a store");
         for (key, value) in &history[..there] {
             let (version, bytes) = value.expect("nothing is deleted");
             db.put(key, values.value(version, bytes), false).expect("a write");
