@@ -412,7 +412,7 @@ fn a_trim_is_not_answered_before_the_write_that_precedes_it() {
     let folder = Temporary::new();
     let (_state, mut engine, ..) = open(&folder.0, &with_state(&[])).expect("a new drive");
     let mut behind = 0;
-    for round in 0..200 {
+    for round in 0..60 {
         let now = engine.ssd().now().0 + 1;
         let write = engine.write(now, 0, &data(256 << 10, round), false).expect("room");
         run_all(&mut engine);
