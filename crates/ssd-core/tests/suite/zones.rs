@@ -391,24 +391,3 @@ fn a_host_in_time_loses_no_request_and_the_drive_copies_nothing() {
         assert_eq!(recorded, requests as u64, "seed {seed}");
     }
 }
-
-/// Many reads of a page wait while its zone, of which little else is live, is collected again and again.
-#[test]
-fn a_zone_is_reset_when_nobody_reads_it_any_more() {
-    for seed in 0..4 {
-        let mut random = Stream::new(seed, "reads of a victim");
-        let mut c = zoned(PoolScope::Device, 1);
-        c.device.user_pages = 280;
-        let mut store = store(&c);
-        let requests = (0..3000).map(|_| {
-            let is_read = random.chance(0.7);
-            let lpn = if is_read { 0 } else { 1 + random.below(279) as u32 };
-            whole(if is_read { Op::Read } else { Op::Write }, lpn, 1)
-        });
-        let requests: Vec<Request> = requests.collect();
-        crate::rig::closed(&mut store, 64, requests).unwrap();
-        let m = store.ssd.measured();
-        assert!(m.zones.resets > 10 && m.host.pages_read > 1000, "{:?}", m.zones);
-        assert_eq!(m.host.unmapped_pages_read, 0, "seed {seed}");
-    }
-}
