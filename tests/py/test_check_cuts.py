@@ -157,6 +157,27 @@ def test_logs_of_copies_without_a_cut(settings: dict[str, object], tmp_path: Pat
     checked(tmp_path / "a")
 
 
+def test_a_copy_back_of_another_owner_counts_with_its_read(tmp_path: Path) -> None:
+    """The page of a copy-back is bound as its read starts, whichever owner it carries."""
+    settings = {**CUTS, **CASES["copies-copyback"], "metrics.interval": "50 us"}
+    ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
+    rows = rows_of(tmp_path / "a", "ops.csv.zst")
+    copies = [row for row in rows if row["cause"] == "gc" and row["op"] in ("read", "program")]
+    reads = {
+        (row["channel"], row["chip"], row["plane"], row["end"]): row["lpn"]
+        for row in copies
+        if row["op"] == "read"
+    }
+    changed_owners = [
+        row
+        for row in copies
+        if row["op"] == "program"
+        and reads.get((row["channel"], row["chip"], row["plane"], row["start"])) != row["lpn"]
+    ]
+    assert changed_owners
+    checked(tmp_path / "a")
+
+
 def _flushed(folder: Path) -> dict[str, object]:
     """Writes, FUA writes, flushes, and writes with a flush before them, 5 us apart."""
     chance, lines = random.Random(7), []

@@ -13,6 +13,8 @@ import pytest
 
 import ssdlab
 from checking import LOGGED, findings_in
+from run_check.inputs import Findings, Report
+from run_check.pages import Page
 from running import SMALL, STEADY
 from ssdlab.export import export_run
 from ssdlab.html.write import report_folder
@@ -148,6 +150,27 @@ def test_a_wrong_number_in_a_file_does_not_pass(whole: Path, tmp_path: Path) -> 
     places = findings_in(folder)[0].places
     for change, place in CHANGES.items():
         assert any(one.startswith(place) for one in places), change.__name__
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "is_right"),
+    [
+        (0.0002, "<0.001", True),
+        (2e-6, "<0.001\u00a0%", True),
+        (-0.0002, ">-0.001", True),
+        (0.002, "<0.001", False),
+        (0.0, "<0.001", False),
+        (-0.0002, "<0.001", False),
+        (0.0002, ">0.001", False),
+        (0.02, "<0.1", False),
+    ],
+)
+def test_a_number_that_would_be_rounded_to_0_has_a_bound(
+    value: float, text: str, is_right: bool, whole: Path
+) -> None:
+    findings = Findings(0)
+    Page(whole, Report({}), findings)._printed("waf.metadata", value, text)
+    assert findings.counts == ({} if is_right else {"page": 1})
 
 
 def test_rows_and_intervals_of_a_comparison(tmp_path: Path) -> None:

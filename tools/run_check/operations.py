@@ -258,13 +258,9 @@ class Operations:
         read = self.last_read.get(plane)
         if read is None or op.kind != "program":
             return op.start
-        if (read.end, read.queued, read.sequence) == (
-            op.start,
-            op.queued,
-            op.sequence,
-        ):
-            return read.start
-        return op.start
+        # Not by the data: if the owner that the read names has left, the copy carries another one.
+        is_of_read = (read.end, read.queued) == (op.start, op.queued)
+        return read.start if is_of_read else op.start
 
     def _check_request(self, op: Op) -> None:
         """Check that an operation lies within the time and the pages of its request."""

@@ -98,14 +98,20 @@ class Page:
             self._differs("numbers", "a hundred numbers at least", count)
 
     def _printed(self, name: str, value: float, text: str) -> None:
-        match = re.fullmatch(r"(-?[\d,]*\.?\d+)(?:\s(\S+))?", text.replace("\u00a0", " "))
-        if match is None or (match[2] and match[2] not in UNITS):
+        pattern = r"(<|>(?=-))?(-?[\d,]*\.?\d+)(?:\s(\S+))?"
+        match = re.fullmatch(pattern, text.replace("\u00a0", " "))
+        if match is None or (match[3] and match[3] not in UNITS):
             self._differs(name, f"{value} in a known unit", text)
             return
-        scale = UNITS[match[2]] if match[2] else 1
-        number = float(match[1].replace(",", "")) * scale
-        is_integer = isinstance(value, int) and match[2] is None
-        digits = len(match[1].partition(".")[2])
+        scale = UNITS[match[3]] if match[3] else 1
+        number = float(match[2].replace(",", "")) * scale
+        if match[1]:
+            # What would be rounded to 0 is printed as less than the least number in its place.
+            if not 0 < value / number < 1 or match[2] not in ("0.001", "-0.001"):
+                self._differs(name, value, text)
+            return
+        is_integer = isinstance(value, int) and match[3] is None
+        digits = len(match[2].partition(".")[2])
         slack = 0.0 if is_integer else max(abs(value) * SHOWN, 0.51 * scale * 10.0**-digits)
         if abs(number - value) > slack:
             self._differs(name, value, text)

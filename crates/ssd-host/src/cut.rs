@@ -12,7 +12,7 @@ use ssd_trace::keys::KeyOp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A write of the workload: its key, and version and bytes of its value; `None` for a deletion.
-type Write = (Vec<u8>, Option<(u64, usize)>);
+pub type Write = (Vec<u8>, Option<(u64, usize)>);
 
 /// Cut the power of a machine now and recover it. Returns what the report says about it, and the machine with the store
 /// open. `workload` is that of the machine, from its beginning.
@@ -50,13 +50,14 @@ pub(crate) fn recover(
 }
 
 /// What is lost, of the acknowledged writes in the order of the log.
-struct Losses {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Losses {
     /// The first write that is lost, and all after it.
-    writes: usize,
+    pub writes: usize,
     /// Those of them that had to be durable: up to the last synced write.
-    synced: usize,
+    pub synced: usize,
     /// When the first of them was acknowledged.
-    since_ns: Option<u64>,
+    pub since_ns: Option<u64>,
 }
 
 /// All writes that are left in the workload, in the order in which clients take them.
@@ -79,8 +80,12 @@ fn writes(workload: &mut Workload) -> Vec<Write> {
     }
 }
 
-/// `begun`: writes that clients have taken, acknowledged or not.
-fn losses(
+/// What the store `db` lacks of the `acknowledged` writes. `begun`: writes that clients have taken, acknowledged or not.
+/// The last argument is the whole history of writes, and their values.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn losses(
     db: &Db,
     acknowledged: &[Acknowledged],
     begun: u64,

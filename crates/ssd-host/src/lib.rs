@@ -2,9 +2,9 @@
 //! one clock.
 //!
 //! [`fs`] is the file layer of the store; [`executor`] plays what it has noted; [`workload`] has the operations of the
-//! clients; [`report`] the result.
+//! clients; [`report`] the result; [`cut`] what a power cut takes.
 
-mod cut;
+pub mod cut;
 pub mod executor;
 pub mod fs;
 pub mod report;

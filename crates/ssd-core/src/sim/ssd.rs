@@ -264,6 +264,8 @@ impl Ssd {
         self.core.array.timers.forget_failures();
         self.core.array.arm_timers();
         loop {
+            // What has left the array at this instant waits for a bus, which grants it when the instant ends.
+            self.core.array.grant_buses::<true>();
             // Reads that have ended leave operations suspended.
             if let Some(suspension) = &mut self.suspension {
                 suspension.resume_all(&mut self.core);
@@ -271,7 +273,6 @@ impl Ssd {
             let Some(t) = self.core.array.events.next_time() else { break };
             self.core.advance_to(t)?;
             self.begin_instant::<true>();
-            self.core.array.grant_buses::<true>();
             self.mid_instant = true;
         }
         assert!(self.core.array.timers.next_time().is_none(), "a timer has no event");

@@ -1,6 +1,6 @@
 //! The time of a mount follows from the pages read, the times and the parallelism.
 
-use crate::rig::{closed, device, whole};
+use crate::rig::{closed, device, filled, whole};
 use ssd_core::config::{BufferPower, BusyUnit, Config, PowerCut, TimingModel};
 use ssd_core::ftl::Ftl;
 use ssd_core::host::device::{Device, DeviceError};
@@ -177,4 +177,31 @@ fn cuts_without_progress_end_the_run() {
     let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
     let error = closed(&mut ssd, 1, [whole(Op::Write, 0, 1)]).expect_err("a program takes 500 ns");
     assert!(error.to_string().contains("give a longer power.cut"), "{error}");
+}
+
+/// A mount of parity groups ends with a checkpoint, whose area is erased first: on all units side by side, and on the
+/// planes of a unit one after the other.
+#[test]
+fn a_mount_of_groups_erases_the_area_of_its_checkpoint_plane_after_plane() {
+    for model in [TimingModel::Serial, TimingModel::Pipelined] {
+        for (unit, planes) in [(BusyUnit::Plane, 1), (BusyUnit::Chip, 2)] {
+            let mount_times = |erase_ns: u64| -> Vec<u64> {
+                let mut c = device([2, 1, 2], 10, 8, 100);
+                (c.raid.group, c.power.cut) = (2, PowerCut::OnRequest);
+                (c.timing.model, c.timing.busy_unit, c.timing.erase_ns) = (model, unit, erase_ns);
+                let mut ssd = filled(&c);
+                let mut mount = || {
+                    ssd.power_cut().expect("power is on");
+                    ssd.mount(false).expect("it mounts").time
+                };
+                (0..5).map(|_| mount()).collect()
+            };
+            // The run begins with a checkpoint, and the areas take turns: the first mount finds its area erased. Each
+            // later one erases the block on each plane that holds the page of the checkpoint before the last.
+            let (short, long) = (mount_times(2_000), mount_times(9_000));
+            let more: Vec<u64> =
+                short.iter().zip(&long).map(|(short, long)| long - short).collect();
+            assert_eq!(more, [0, 1, 1, 1, 1].map(|erases| erases * planes * 7_000), "{unit:?}");
+        }
+    }
 }

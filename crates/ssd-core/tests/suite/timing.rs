@@ -287,6 +287,23 @@ fn reads_saturate_as_the_formula_says() {
     reads_saturate(&[1, 2, 3, 4, 6, 8]);
 }
 
+/// A read leaves the array at the instant in which the last request completes: its page still crosses the bus.
+#[test]
+fn what_waits_for_a_bus_as_a_run_stops_is_logged() {
+    let mut c = device([2, 1, 1], 8, 8, 64);
+    (c.timing.model, c.metrics.op_log) = (TimingModel::Pipelined, true);
+    let mut ssd = with_pages(&c, 64);
+    ssd.submit(Nanos(0), &whole(Op::Write, 0, 1), None).expect("a valid request");
+    ssd.submit(Nanos(470), &whole(Op::Read, 1, 1), None).expect("a valid request");
+    let mut done = Vec::new();
+    assert_eq!(ssd.run_until(Nanos::NEVER, &mut done).expect("the write completes"), Nanos(520));
+    assert_eq!((done.len(), done[0].op), (1, Op::Write));
+    let log = rig::operations_of(&mut ssd);
+    let rows: Vec<_> = log.iter().map(|op| (op.op, op.start.0, op.end.0, op.bus)).collect();
+    let [in_at, out_at] = [(0, 20), (520, 540)].map(|(from, to)| Some((Nanos(from), Nanos(to))));
+    assert_eq!(rows, [(FlashOp::Program, 0, 520, in_at), (FlashOp::Read, 470, 540, out_at)]);
+}
+
 /// One chip under collection with reads and writes of other blocks queued all the time.
 fn busy_log(
     order: &str,

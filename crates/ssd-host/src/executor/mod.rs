@@ -16,8 +16,7 @@ mod time;
 pub use channels::{ChannelActivity, Channels};
 pub use measure::{Interval, Measurements, PhaseMeasurements, Span};
 pub use mounted::mounted;
-pub(crate) use record::Acknowledged;
-pub use record::RecordEntry;
+pub use record::{Acknowledged, RecordEntry};
 pub use time::{ACTIVITIES, Activity, ActivityTimes, TimeSums};
 
 use crate::fs::{Fs, Node};

@@ -33,13 +33,13 @@ pub enum RecordEntry {
 
 /// A write that has been acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Acknowledged {
+pub struct Acknowledged {
     /// Its number, from 1 on, in the order in which clients took writes.
-    pub(crate) number: u64,
+    pub number: u64,
     /// Whether it had to be durable.
-    pub(crate) sync: bool,
+    pub sync: bool,
     /// When it was acknowledged, in nanoseconds.
-    pub(crate) at_ns: u64,
+    pub at_ns: u64,
 }
 
 impl Machine {

@@ -5,7 +5,8 @@ use ssd_core::config::{BufferPower, Config, DataMode, PowerCut, RemapMode};
 use ssd_core::host::device::Device as _;
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
-use ssd_host::executor::{HostError, RecordEntry, mounted};
+use ssd_host::cut::{Losses, losses};
+use ssd_host::executor::{Acknowledged, HostError, RecordEntry, mounted};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
 use ssd_host::{HostSettings, Machine, Origin, simulate};
@@ -336,6 +337,34 @@ fn a_report_says_what_a_cut_took() {
         }
     }
     assert!(lost > 100 && synced > 10, "{lost} lost, {synced} synced");
+}
+
+/// Stores with the first writes of a history, all of which were acknowledged but the last: the loss is the rest, and up
+/// to the last synced write, the fourth, it breaks a promise.
+#[test]
+fn what_a_store_lacks_of_its_history_is_lost() {
+    let history: Vec<(Vec<u8>, Option<(u64, usize)>)> =
+        (0..).zip(*b"ababcac").map(|(version, key)| (vec![key], Some((version, 40)))).collect();
+    let acknowledged: Vec<Acknowledged> = (1..history.len() as u64)
+        .map(|number| Acknowledged { number, sync: [1, 4].contains(&number), at_ns: 10 * number })
+        .collect();
+    let values = Values::default();
+    for there in 0..=history.len() {
+        let options = Options { create_if_missing: true, ..Options::default() };
+        let mut db = Db::open(Arc::new(MemoryVfs::new()), options).expect("a store");
+        for (key, value) in &history[..there] {
+            let (version, bytes) = value.expect("nothing is deleted");
+            db.put(key, values.value(version, bytes), false).expect("a write");
+        }
+        let lost = losses(&db, &acknowledged, history.len() as u64, (&history, &values));
+        let kept = there.min(acknowledged.len());
+        let expected = Losses {
+            writes: acknowledged.len() - kept,
+            synced: 4usize.saturating_sub(kept),
+            since_ns: acknowledged.get(kept).map(|write| write.at_ns),
+        };
+        assert_eq!(lost.expect("the store is read"), expected, "{there} are there");
+    }
 }
 
 #[test]

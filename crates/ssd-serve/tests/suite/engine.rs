@@ -397,6 +397,42 @@ impl ssd_core::host::device::Device for RecordingDevice<'_> {
     }
 }
 
+/// Run the drive until it has completed all requests.
+fn run_all(engine: &mut Engine) {
+    while engine.ssd().outstanding() > 0 {
+        let at = engine.next_event().expect("something is left to do");
+        engine.run(at);
+    }
+}
+
+/// Replies to a write, and to a TRIM after it, both promise something: while the disk lacks the data of the write, it
+/// lacks the TRIM, too.
+#[test]
+fn a_trim_is_not_answered_before_the_write_that_precedes_it() {
+    let folder = Temporary::new();
+    let (_state, mut engine, ..) = open(&folder.0, &with_state(&[])).expect("a new drive");
+    let mut behind = 0;
+    for round in 0..60 {
+        let now = engine.ssd().now().0 + 1;
+        let write = engine.write(now, 0, &data(256 << 10, round), false).expect("room");
+        run_all(&mut engine);
+        let now = engine.ssd().now().0 + 1;
+        let trim = engine.trim(now, 512 << 10, 64 << 10).expect("room");
+        run_all(&mut engine);
+        let all: Vec<u64> = [write, trim]
+            .iter()
+            .flat_map(|numbers| numbers.first..numbers.first + numbers.count)
+            .collect();
+        let ids = |done: Vec<Completion>| done.into_iter().map(|one| one.id.0).collect::<Vec<_>>();
+        let at_once = ids(engine.completions().expect("the disk works"));
+        assert!(all.starts_with(&at_once), "round {round}: {at_once:?} of {all:?}");
+        behind += u32::from(at_once.is_empty());
+        let rest = ids(completions(&mut engine));
+        assert_eq!([at_once, rest].concat(), all, "round {round}");
+    }
+    assert!(behind > 0, "the disk was never behind");
+}
+
 #[test]
 fn a_full_disk_refuses_the_write_and_nothing_else() {
     let config = with_state(&[]);

@@ -18,6 +18,7 @@ mod fit;
 mod folder;
 mod format_fuzz;
 mod formats;
+mod info;
 mod keys;
 #[path = "../../../resident.rs"]
 mod resident;
