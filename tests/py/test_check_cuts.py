@@ -115,6 +115,16 @@ CASES: dict[str, dict[str, object]] = {
 PARITY: dict[str, object] = {"raid.group": 4, **CHECKPOINT}
 PARITY_CASES: dict[str, dict[str, object]] = {
     "parity": PARITY,
+    "buffer": {**PARITY, **BUFFER},
+    "redirected": {
+        **PARITY,
+        "raid.group": 2,
+        "raid.redirect": "deferred-gc",
+        "gc.trigger": {"policy": "on-demand", "soft": 6, "by": "any", "idle": True},
+        "raid.fail": {"chip": 1, "at": "161 ms"},
+        "raid.spares": 1,
+        "power.cut": {"at": ["30 ms", "160 ms", "300 ms"]},
+    },
     "failure": {**PARITY, "raid.fail": {"chip": 2, "at": "170 ms"}, "raid.spares": 1},
     "during-a-mount": {
         **PARITY,
@@ -242,6 +252,38 @@ def test_each_rule_of_cuts_bites(rule: str, change: Callable[[Rows], None], tmp_
     ssdlab.run(set={**CUTS, "workload.trim": 0}, out=tmp_path / "a", progress=False)
     change_log(tmp_path / "a", "ops.csv.zst", change)
     violates(tmp_path / "a", rule)
+
+
+def _program_is_torn_after_a_failure(rows: Rows) -> None:
+    # On a chip that has not failed, of a request that had completed before the third cut.
+    cut = sorted({int(row["end"]) for row in rows if row["outcome"] == "cut"})[2]
+    cut_off = {row["request"] for row in rows if row["outcome"] == "cut"}
+    programs = [
+        row
+        for row in rows
+        if (row["op"], row["cause"], row["channel"]) == ("program", "host", "0")
+        and int(row["end"]) < cut
+        and row["request"] not in cut_off
+    ]
+    programs[-10]["outcome"], programs[-10]["end"] = "cut", str(cut)
+
+
+def _parities_are_torn(rows: Rows) -> None:
+    # All of the updates whose data the failed chip took along.
+    cut = sorted({int(row["end"]) for row in rows if row["outcome"] == "cut"})[2]
+    for row in rows:
+        if row["cause"] == "parity" and 170_000_000 < int(row["end"]) < cut:
+            row["outcome"], row["end"] = "cut", str(cut)
+
+
+@pytest.mark.parametrize("change", [_program_is_torn_after_a_failure, _parities_are_torn])
+def test_what_is_durable_is_there_where_a_chip_fails(
+    change: Callable[[Rows], None], tmp_path: Path
+) -> None:
+    settings = {**CUTS, **PARITY_CASES["failure"], "workload.trim": 0}
+    ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
+    change_log(tmp_path / "a", "ops.csv.zst", change)
+    violates(tmp_path / "a", "durable")
 
 
 def test_a_program_that_is_torn_loses_owners(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ impl Raid {
         foreign
     }
 
-    /// Recount after a chip has failed: what was away from home there is lost.
+    /// Recount after a chip has failed, because what was away from home there is lost, or after a mount.
     pub(super) fn recount_foreign(&mut self, ftl: &Ftl, array: &Array) {
         if self.chips.is_some() {
             let foreign = self.count_foreign(ftl, array);
