@@ -102,7 +102,9 @@ class DurableWrites:
             writer, admission = flash.origin.get(sequence, (-1, -1))
             is_newer = writer > number or admission >= self.requests.completion(number)
             is_trimmed = self.requests.trimmed(lpn, arrival, cut)
-            if not (is_newer or is_trimmed or flash.has_in_group(lpn, sequence, cut)):
+            # Without a buffer only a missing chip spares the program.
+            has = flash.has_in_group if self.requests.buffered else flash.is_computed
+            if not (is_newer or is_trimmed or has(lpn, sequence, cut)):
                 self._report(
                     lpn, number, cut, f"the program of request {writer}" if writer >= 0 else "none"
                 )

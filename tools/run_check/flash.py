@@ -186,14 +186,19 @@ class Flash:
     def has_in_group(self, lpn: int, sequence: int, now: int) -> bool:
         """Tell whether these data, or newer ones, are in a parity group.
 
-        A cut may have undone an update that is newer than all of them. If the chip on which the
-        page is at home has failed by `now`, the group has to compute it, from a parity that is not
-        older than its data.
+        A cut may have undone an update that is newer than all of them.
         """
         if self.cuts is None or not self.cuts.groups:
             return False
-        if self.cuts.holds(lpn, sequence):
-            return True
+        return self.cuts.holds(lpn, sequence) or self.is_computed(lpn, sequence, now)
+
+    def is_computed(self, lpn: int, sequence: int, now: int) -> bool:
+        """Tell whether the group has to compute the page, and has a parity that is not older.
+
+        That is if the chip on which it is at home has failed by `now`.
+        """
+        if self.cuts is None or not self.cuts.groups:
+            return False
         home = self.parity.home(lpn)
         has_failed = any(
             each.failed <= now and (each.chip == home or self.parity.redirects)
