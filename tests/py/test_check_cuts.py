@@ -115,16 +115,6 @@ CASES: dict[str, dict[str, object]] = {
 PARITY: dict[str, object] = {"raid.group": 4, **CHECKPOINT}
 PARITY_CASES: dict[str, dict[str, object]] = {
     "parity": PARITY,
-    "buffer": {**PARITY, **BUFFER},
-    "redirected": {
-        **PARITY,
-        "raid.group": 2,
-        "raid.redirect": "deferred-gc",
-        "gc.trigger": {"policy": "on-demand", "soft": 6, "by": "any", "idle": True},
-        "raid.fail": {"chip": 1, "at": "161 ms"},
-        "raid.spares": 1,
-        "power.cut": {"at": ["30 ms", "160 ms", "300 ms"]},
-    },
     "failure": {**PARITY, "raid.fail": {"chip": 2, "at": "170 ms"}, "raid.spares": 1},
     "during-a-mount": {
         **PARITY,

@@ -54,7 +54,10 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         raid::redirection,
     ),
     check(&["gc.concurrency", "raid.group"], raid::rotation),
-    check(&["power.cut", "raid.group", "power.buffer"], power::with_parity),
+    check(
+        &["power.cut", "raid.group", "raid.redirect", "host.write_buffer_pages"],
+        power::with_parity,
+    ),
     check(&["power.cut", "wear.endurance"], power::with_endurance),
     check(&["power.cut", "run.mode"], power::without_time),
     check(
