@@ -1,9 +1,10 @@
 //! The newest state of each parity group (ADR 0033).
 //!
 //! Each page carries the list of what its group held after the update that programmed it. An update counts if every
-//! page of its list is on flash. One of them may be missing if the chip where it was, or where it is at home, is missing,
-//! too, or has not been rebuilt: then the others determine it. The newest update that counts is the state of the group. Its pages have
-//! not been erased, since they were valid when power was cut; the pages of a newer one were programmed in part.
+//! page of its list is on flash. One of them may be missing if the chip where it was, or where it is at home, is
+//! missing, too, or has not been rebuilt: then the others determine it. The newest update that counts is the state of
+//! the group. Its pages have not been erased, since they were valid when power was cut; the pages of a newer one were
+//! programmed in part.
 
 use super::NONE;
 use super::image::Image;
