@@ -1,18 +1,14 @@
 //! Power cuts with parity groups: what was acknowledged as durable survives any cut, also if a chip fails with it.
 
 use crate::rig::cuts::{Cuts, Load};
-use crate::rig::parity::on_demand;
 use crate::rig::runs::{Mix, Run};
 use crate::rig::{alone, device, named, victim, whole};
 use ssd_core::config::{
-    Blocking, BlockingScope, BusyUnit, ChipFailure, Config, DataMode, Granularity, GroupReads,
-    ParityUpdate, PowerCut, TimingModel,
+    ChipFailure, Config, DataMode, GroupReads, ParityUpdate, PowerCut, TimingModel,
 };
-use ssd_core::ftl::raid::redirect;
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::report::Recovery;
-use ssd_core::plug::Value;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
 
@@ -181,43 +177,6 @@ fn checkpoints_cover_no_page_of_an_update_that_has_not_committed() {
     }
 }
 
-/// Two groups whose writes go to chips of the other one while theirs collect.
-fn redirecting() -> Config {
-    let mut c = groups(3);
-    (c.device.channels, c.device.user_pages) = (6, 4 * 60);
-    c.timing.busy_unit = BusyUnit::Chip;
-    c.gc.trigger = vec![on_demand(3, "any", true)];
-    c.gc.blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };
-    c.raid.redirect = named(redirect::ALL, "deferred-gc").with("foreign", Value::Real(0.1));
-    c
-}
-
-/// Pages that are not at home.
-fn pages_away(ssd: &Ssd) -> u64 {
-    let (ftl, groups) = (&ssd.core.ftl, ssd.core.ftl.parity_groups());
-    let is_away = |&lpn: &Lpn| {
-        ftl.owners.committed(lpn).is_some_and(|page| ftl.geo.plane_of(page) != groups.home(lpn))
-    };
-    (0..ftl.geo.logical_pages).map(Lpn).filter(is_away).count() as u64
-}
-
-/// A chip that fails during the mount takes along pages of the other group, which are at home on chips that are there.
-#[test]
-fn redirected_pages_survive_cuts_and_the_failure_of_their_chip() {
-    let load = Load { pages: 2, depth: 8, ..Load::MIXED };
-    let config = redirecting();
-    assert!(cut_everywhere(&config, load, 300) > 50, "updates were cut off");
-    let mut away = 0;
-    for at in (0..600).step_by(29) {
-        let mut run = filled(&config, load);
-        run.run(at);
-        away += pages_away(&run.ssd);
-    }
-    assert!(away > 20, "{away} pages were redirected");
-    fail_everywhere(&config, load, (100..600).step_by(29), 0);
-    fail_everywhere(&with_checkpoints(config, 40), load, (100..600).step_by(53), 1);
-}
-
 /// Page 0 is at home on the first chip, which fails while it is programmed: only the parity knows its data. When a
 /// spare has come, power is cut before the page is rebuilt. What the group held before is all on flash.
 #[test]
@@ -295,7 +254,6 @@ fn shapes() -> Vec<(&'static str, Config)> {
     let mut c = groups(4);
     c.raid.merge = true;
     all.push(("merged updates", c));
-    all.push(("redirected writes", redirecting()));
     let mut c = groups(3);
     c.device.user_pages = 80;
     c.alloc.separation = named(ssd_core::ftl::separation::ALL, "sepbit");

@@ -1,17 +1,15 @@
 //! The newest state of each parity group (ADR 0033).
 //!
 //! Each page carries the list of what its group held after the update that programmed it. An update counts if every
-//! page of its list is on flash. One of them may be missing if the chip where it was, or where it is at home, is
-//! missing, too, or has not been rebuilt: then the others determine it. The newest update that counts is the state of
-//! the group. Its pages have not been erased, since they were valid when power was cut; the pages of a newer one were
-//! programmed in part.
+//! page of its list is on flash. One of them may be missing if the chip where it is at home is missing, too, or has not
+//! been rebuilt: then the others determine it. The newest update that counts is the state of the group. Its pages have
+//! not been erased, since they were valid when power was cut; the pages of a newer one were programmed in part.
 
 use super::NONE;
 use super::image::Image;
 use super::scan::{FillState, Trims, rank};
 use crate::ftl::Ftl;
 use crate::ftl::raid::GroupId;
-use crate::ftl::raid::durable::Listed;
 use crate::ftl::raid::lost::Numbers;
 use crate::nand::nvram::Record;
 use crate::units::{Lpn, Ppn};
@@ -47,7 +45,7 @@ pub(super) struct FoundGroups {
 #[derive(Default)]
 struct GroupPages {
     pages: Vec<Ppn>,
-    missing: Vec<(Lpn, Listed)>,
+    missing: Vec<(Lpn, u64)>,
     /// The highest admission number of the data.
     sequence: u64,
 }
@@ -76,7 +74,7 @@ impl FoundGroups {
             self.valid[page.at() / 64] |= 1 << (page.0 % 64);
         }
         let sequence = state.sequence;
-        for (lpn, Listed { number: listed, .. }) in state.missing {
+        for (lpn, listed) in state.missing {
             let is_parity = scan.ftl.parity_groups().is_parity(lpn);
             let numbers = Numbers { sequence: if is_parity { sequence } else { listed }, listed };
             self.lost.push((lpn, numbers));
@@ -124,7 +122,7 @@ impl<'a> GroupScan<'a> {
             *best = page;
         }
         let update = ftl.flash.lists().and_then(|lists| lists.get(page).last().copied());
-        let update = Listed::of(update.expect("pages carry lists")).number;
+        let update = update.expect("pages carry lists");
         if update > self.image.numbers[groups.parity(group).at()] {
             self.updates.insert((group, Reverse(update)), page);
         }
@@ -136,14 +134,7 @@ impl<'a> GroupScan<'a> {
         let lists = lists.expect("pages carry lists");
         let newer = self.updates.range((group, Reverse(u64::MAX))..=(group, Reverse(0)));
         let newer = newer.map(|(_, &page)| lists.get(page).to_vec());
-        let of_image = |lpn: Lpn| match self.image.map[lpn.at()] {
-            NONE => self.image.numbers[lpn.at()],
-            page => {
-                let plane = self.ftl.geo.plane_of(Ppn(page));
-                self.ftl.entry_of(lpn, self.image.numbers[lpn.at()], plane)
-            }
-        };
-        let of_image = groups.pages(group).map(of_image).collect();
+        let of_image = groups.pages(group).map(|lpn| self.image.numbers[lpn.at()]).collect();
         let mut fallback = None;
         for (newer, list) in (0..).zip(newer.chain(std::iter::once::<Vec<u64>>(of_image))) {
             let state = self.pages_of(group, &list);
@@ -165,9 +156,7 @@ impl<'a> GroupScan<'a> {
         let groups = self.ftl.parity_groups();
         match state.missing[..] {
             [] => true,
-            [(lpn, listed)] => self.ftl.lost.as_ref().is_some_and(|lost| {
-                lost.lacks(groups.home(lpn)) || listed.away.is_some_and(|plane| lost.lacks(plane))
-            }),
+            [(lpn, _)] => self.ftl.lost.as_ref().is_some_and(|lost| lost.lacks(groups.home(lpn))),
             _ => false,
         }
     }
@@ -176,20 +165,20 @@ impl<'a> GroupScan<'a> {
     fn pages_of(&self, group: GroupId, list: &[u64]) -> GroupPages {
         let (groups, mut state) = (self.ftl.parity_groups(), GroupPages::default());
         assert_eq!(list.len(), groups.chips() as usize, "the list of another group");
-        let is_there = |&(lpn, Listed { number, .. }): &(Lpn, Listed)| {
+        let is_there = |&(lpn, number): &(Lpn, u64)| {
             groups.is_parity(lpn) || (number > 0 && !self.trims.end(lpn, number))
         };
-        let named = groups.pages(group).zip(list.iter().map(|&entry| Listed::of(entry)));
-        let named: Vec<(Lpn, Listed)> = named.filter(is_there).collect();
+        let named = groups.pages(group).zip(list.iter().copied());
+        let named: Vec<(Lpn, u64)> = named.filter(is_there).collect();
         let (&parity, data) = named.split_last().expect("a group has parity");
         if data.is_empty() {
             return state;
         }
-        state.sequence = data.iter().map(|named| named.1.number).max().unwrap_or(0);
-        for &(lpn, listed) in data.iter().chain([&parity]) {
-            match self.pages.get(&(lpn, listed.number)) {
+        state.sequence = data.iter().map(|named| named.1).max().unwrap_or(0);
+        for &named in data.iter().chain([&parity]) {
+            match self.pages.get(&named) {
                 Some(&page) => state.pages.push(page),
-                None => state.missing.push((lpn, listed)),
+                None => state.missing.push(named),
             }
         }
         state

@@ -3,7 +3,6 @@
 use crate::ftl::map::Entry;
 use crate::metrics::counters::Parts;
 use crate::nand::nvram::Record;
-use crate::sim::array::op::Op;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, Ppn, RequestSlot, UpdateSlot};
 
@@ -18,17 +17,11 @@ impl Ssd {
         let groups = core.ftl.parity_groups();
         debug_assert_ne!(page, Ppn::NONE, "{update:?} has programmed nothing");
         for changed in &entry.pages {
-            let Op { sequence, plane, .. } = core.array.ops[changed.slot];
-            let number = if changed.is_written() { sequence } else { 0 };
-            list[groups.position(changed.lpn) as usize] =
-                core.ftl.entry_of(changed.lpn, number, plane);
+            let number =
+                if changed.is_written() { core.array.ops[changed.slot].sequence } else { 0 };
+            list[groups.position(changed.lpn) as usize] = number;
         }
-        let parity = match entry.parity.slot {
-            OpSlot::NONE => entry.parity.home,
-            slot => core.array.ops[slot].plane,
-        };
-        *list.last_mut().expect("a group has parity") =
-            core.ftl.entry_of(groups.parity(entry.group), entry.age, parity);
+        *list.last_mut().expect("a group has parity") = entry.age;
         core.ftl.flash.set_list(page, &list);
     }
 

@@ -160,7 +160,7 @@ impl Raid {
         foreign
     }
 
-    /// Recount after a chip has failed, because what was away from home there is lost, or after a mount.
+    /// Recount after a chip has failed: what was away from home there is lost.
     pub(super) fn recount_foreign(&mut self, ftl: &Ftl, array: &Array) {
         if self.chips.is_some() {
             let foreign = self.count_foreign(ftl, array);
@@ -315,15 +315,8 @@ impl Raid {
         }
         let update = self.at(op.update()?);
         assert_eq!(update.stage, Stage::Programming, "{slot:?} waits before its update programs");
-        let slots = update.data().map(|page| page.slot).chain([update.parity.slot]);
-        let slots: Vec<OpSlot> = slots.collect();
-        // The list on a page names the planes of all others.
-        let is_listed =
-            |&slot: &OpSlot| slot != OpSlot::NONE && core.array.ops[slot].ppn != Ppn::NONE;
-        if core.ftl.may_lose_power() && slots.iter().any(is_listed) {
-            return None;
-        }
-        let members = slots.iter().map(|&slot| core.array.ops[slot].plane);
+        let members = update.data().map(|page| page.slot);
+        let members = members.chain([update.parity.slot]).map(|slot| core.array.ops[slot].plane);
         let committed = groups.pages(update.group).filter_map(|lpn| core.ftl.owners.committed(lpn));
         let members = members.chain(committed.map(|page| core.ftl.geo.plane_of(page)));
         let members: Vec<u32> = members.map(|plane| groups.chip_of(plane)).collect();
