@@ -60,6 +60,7 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
         {**RAID, "raid.group": 2, "raid.update": "read-modify"},
         {**RAID, "raid.merge": True, "controller.metadata_time": "2 us"},
         {**RAID, "raid.read_buffer_pages": 40, "raid.reads": "reconstruct-if-busy"},
+        {**RAID, "raid.reads": "shortest-queue"},
     ),
     "failure": (
         {**RAID, "raid.fail": {"chip": 1, "at": "20 ms"}},

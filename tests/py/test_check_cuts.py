@@ -265,6 +265,21 @@ def test_each_rule_of_cuts_bites(rule: str, change: Callable[[Rows], None], tmp_
     violates(tmp_path / "a", rule)
 
 
+def _parities_are_torn(rows: Rows) -> None:
+    # All of the updates whose data the failed chip took along.
+    cut = sorted({int(row["end"]) for row in rows if row["outcome"] == "cut"})[2]
+    for row in rows:
+        if row["cause"] == "parity" and 170_000_000 < int(row["end"]) < cut:
+            row["outcome"], row["end"] = "cut", str(cut)
+
+
+def test_what_is_durable_can_be_computed_where_a_chip_fails(tmp_path: Path) -> None:
+    settings = {**CUTS, **PARITY_CASES["failure"], "workload.trim": 0}
+    ssdlab.run(set=settings, out=tmp_path / "a", progress=False)
+    change_log(tmp_path / "a", "ops.csv.zst", _parities_are_torn)
+    violates(tmp_path / "a", "durable")
+
+
 def test_a_program_that_is_torn_loses_owners(tmp_path: Path) -> None:
     settings = {**CUTS, **COPIES, "workload.trim": 0}
     ssdlab.run(set=settings, out=tmp_path / "a", progress=False)

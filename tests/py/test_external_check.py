@@ -274,6 +274,20 @@ CASES: dict[str, dict[str, object]] = {
     },
     "parity-open": {**RAID, **OPEN, "wear.static_threshold": 2, "raid.update": "read-modify"},
     "parity-busy": {**RAID, "raid.reads": "reconstruct-if-busy", "workload.read": 0.6},
+    "parity-queues": {
+        **RAID,
+        "raid.reads": "shortest-queue",
+        "workload.read": 0.6,
+        "host.queue_depth": 32,
+    },
+    "parity-queues-rebuilt": {
+        **RAID,
+        "raid.reads": "shortest-queue",
+        "raid.fail": {"chip": 2, "at": "10 ms"},
+        "raid.spares": 1,
+        "timing.suspend": "both",
+        "sched.order": "read-first",
+    },
     "parity-failed": {**RAID, "raid.fail": {"chip": 1, "at": "20 ms"}},
     "parity-rebuilt": {
         **RAID,

@@ -55,6 +55,19 @@ class Cuts:
         if lpn >= 0:
             self.places.setdefault((lpn, sequence), set()).add(address)
 
+    def lose(self, addresses: range) -> None:
+        """Their chip has failed."""
+        for places in self.places.values():
+            places.difference_update([place for place in places if place in addresses])
+
+    def holds(self, lpn: int, sequence: int) -> bool:
+        """Tell whether a page holds these data of `lpn`, or newer ones."""
+        return any(
+            bool(places)
+            for (page, number), places in self.places.items()
+            if page == lpn and number >= sequence
+        )
+
     def other(self, lpn: int, sequence: int, address: int) -> int:
         """Return another page with the data of `address`, which is erased; -1: there is none."""
         addresses = self.places.get((lpn, sequence), set())
@@ -100,6 +113,7 @@ class Cuts:
     def take(self, mount: Mount) -> None:
         """Power is cut, and the device mounts."""
         flash = self.flash
+        flash.heed_failures(mount.cut)
         flash.commit_all(mount.cut)
         if self.groups:
             flash.parity.cut(mount.cut)

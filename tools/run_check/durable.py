@@ -86,7 +86,7 @@ class DurableWrites:
         for lpn, (sequence, arrival, number) in self.newest.items():
             if flash.map["home"][lpn] >= 0 and flash.map["committed"][lpn] >= sequence:
                 continue
-            if flash.has_in_group(lpn, sequence):
+            if flash.has_in_group(lpn, sequence, cut):
                 continue
             if not self.requests.trimmed(lpn, arrival, cut):
                 self._report(lpn, number, cut, f"sequence {flash.map['committed'][lpn]}")
@@ -102,7 +102,9 @@ class DurableWrites:
             writer, admission = flash.origin.get(sequence, (-1, -1))
             is_newer = writer > number or admission >= self.requests.completion(number)
             is_trimmed = self.requests.trimmed(lpn, arrival, cut)
-            if not is_newer and not is_trimmed and not flash.has_in_group(lpn, sequence):
+            # Without a buffer only a missing chip spares the program.
+            has = flash.has_in_group if self.requests.buffered else flash.is_computed
+            if not (is_newer or is_trimmed or has(lpn, sequence, cut)):
                 self._report(
                     lpn, number, cut, f"the program of request {writer}" if writer >= 0 else "none"
                 )

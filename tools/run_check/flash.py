@@ -144,7 +144,7 @@ class Flash:
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
         if self.failures.all:
-            self._heed_failures(op.start)
+            self.heed_failures(op.start)
         if self.pending and self.pending[0][0] <= op.start:
             self.commit_all(op.start)
         if op.lpn >= 0:
@@ -159,7 +159,7 @@ class Flash:
         if op.end > self.busy_until[block]:
             self.busy_until[block] = op.end
 
-    def _heed_failures(self, now: int) -> None:
+    def heed_failures(self, now: int) -> None:
         """Chips that have failed by `now` have lost their pages; spares are erased."""
         for failure in self.failures.all:
             pages = self.geometry.pages * self.geometry.blocks * self.geometry.planes
@@ -172,6 +172,8 @@ class Flash:
                         self.map["home"][lpn] = -1
                         self.lost[lpn] = self.sequence_of[home]
                         self.lost_at_once += 1
+                if self.cuts is not None:
+                    self.cuts.lose(range(first, first + pages))
             if failure.replaced is not None and failure.replaced <= now and not failure.is_over:
                 failure.is_over = True
                 self.commit_all(failure.replaced)
@@ -181,19 +183,28 @@ class Flash:
                 for block in range(failure.chip * blocks, (failure.chip + 1) * blocks):
                     self.filled[block] = 0
 
-    def has_in_group(self, lpn: int, sequence: int) -> bool:
+    def has_in_group(self, lpn: int, sequence: int, now: int) -> bool:
         """Tell whether these data, or newer ones, are in a parity group.
 
-        A cut may have undone an update that is newer than all of them. Where chips fail, the group
-        may have to compute them.
+        A cut may have undone an update that is newer than all of them.
         """
         if self.cuts is None or not self.cuts.groups:
             return False
-        return bool(self.failures.all) or any(
-            bool(places)
-            for (page, number), places in self.cuts.places.items()
-            if page == lpn and number >= sequence
+        return self.cuts.holds(lpn, sequence) or self.is_computed(lpn, sequence, now)
+
+    def is_computed(self, lpn: int, sequence: int, now: int) -> bool:
+        """Tell whether the group has to compute the page, and has a parity that is not older.
+
+        That is if the chip on which it is at home has failed by `now`.
+        """
+        if self.cuts is None or not self.cuts.groups:
+            return False
+        home = self.parity.home(lpn)
+        has_failed = any(
+            each.failed <= now and (each.chip == home or self.parity.redirects)
+            for each in self.failures.all
         )
+        return has_failed and self.cuts.holds(self.parity.parity_of(lpn), sequence)
 
     def commit_all(self, now: int) -> None:
         """Switch the map for programs that ended by `now` and are not outdated."""
@@ -203,12 +214,13 @@ class Flash:
                 self._judge_copy(self.moving.pop(line), end, lpn, sequence)
             else:
                 self._switch(end, lpn, sequence)
-            if self.cuts is not None:
+            is_gone = bool(self.failures.all) and self._is_gone(address, end)
+            if self.cuts is not None and not is_gone:
                 self.cuts.put(lpn, sequence, address)
             if sequence >= self.map["committed"][lpn]:
                 self.map["committed"][lpn] = sequence
                 self.map["home"][lpn] = address
-                if self.failures.all and self._is_gone(address, end):
+                if is_gone:
                     self.map["home"][lpn] = -1
                     self.lost[lpn] = sequence
 
@@ -427,7 +439,7 @@ class Flash:
             return
         since, length = report.number("time.measured_from"), report.number("time.simulated")
         end = sys.maxsize if length is None else int((since or 0) + length)
-        self._heed_failures(end)
+        self.heed_failures(end)
         self._leave_out_rebuilds(end)
         last = sys.maxsize if self.requests.complete else end
         if self.cuts is not None:

@@ -148,9 +148,11 @@ class RaidNumbers:
                     for trims_of_page in trims
                     for time, _ in trims_of_page
                 )
-                # A TRIM may take the parity of its group along.
-                low = max(0, lost_pages - 2 * trimmed_pages)
-                checks.within("failure", f"{path}.pages_lost", low, lost_pages)
+                # A TRIM may take the parity of its group along. Of what a cut has undone the group
+                # holds an earlier version, perhaps on another chip.
+                undone = len(self.operations.flash.parity.undone)
+                low = max(0, lost_pages - 2 * trimmed_pages - undone)
+                checks.within("failure", f"{path}.pages_lost", low, lost_pages + undone)
             pages_left = checks.number(f"{path}.pages_lost") - pages_rebuilt
             pages_not_programmed = checks.number(f"{path}.pages_not_programmed")
             checks.within(

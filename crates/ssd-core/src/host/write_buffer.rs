@@ -19,6 +19,8 @@ pub(crate) struct BufferedPage {
     pub(crate) inside: bool,
     /// Whether pages of copies wait until it is on flash.
     pub(crate) has_heirs: bool,
+    /// On a device with parity, whether a TRIM has come after it: it is not programmed, whatever comes then.
+    pub(crate) is_void: bool,
     /// Its request, until that has completed.
     pub(crate) owner: RequestSlot,
 }
@@ -32,6 +34,7 @@ impl Default for BufferedPage {
             fua: false,
             inside: false,
             has_heirs: false,
+            is_void: false,
             owner: RequestSlot::NONE,
         }
     }
@@ -91,6 +94,11 @@ impl WriteBuffer {
     /// Let pages of copies wait for the page in `slot`.
     pub(crate) fn expect_heirs(&mut self, slot: OpSlot) {
         self.buffered[slot.at()].has_heirs = true;
+    }
+
+    /// Note that the page in `slot` has been trimmed.
+    pub(crate) fn make_void(&mut self, slot: OpSlot) {
+        self.buffered[slot.at()].is_void = true;
     }
 
     /// Pages in the buffer.
@@ -174,12 +182,6 @@ impl WriteBuffer {
     pub(crate) fn on_their_way(&self) -> usize {
         debug_assert!(self.leaving.len() <= self.evicting, "pages leave that were not put out");
         self.evicting
-    }
-
-    /// The pages that go to flash at the end of the instant.
-    pub(crate) fn leaving(&self) -> &[OpSlot] {
-        debug_assert!(self.leaving.len() <= self.evicting, "pages leave that were not put out");
-        &self.leaving
     }
 
     /// Whether pages go to flash at the end of the instant.

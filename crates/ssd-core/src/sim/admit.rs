@@ -387,7 +387,7 @@ impl Ssd {
         let slot = self.core.array.ops.insert(op);
         if let Some(raid) = &self.raid
             && raid.can_recover()
-            && raid.is_recovered_at_once(&self.core, slot, on_flash)
+            && raid.is_recovered_at_once(self.waits(), slot, on_flash)
         {
             self.recover(slot);
         } else if on_flash.is_some() {

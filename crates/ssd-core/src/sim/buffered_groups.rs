@@ -42,6 +42,19 @@ impl Core {
             .collect()
     }
 
+    /// Make void what comes into the buffer, or is in it, of `trimmed`.
+    pub(super) fn make_void(&mut self, trimmed: &[Lpn]) {
+        let Core { front, array, .. } = self;
+        let Some(buffer) = &mut front.buffer else { return };
+        debug_assert!(!buffer.has_leaving(), "what leaves is written before the TRIM");
+        for slot in array.ops.live_slots() {
+            let op = &array.ops[slot];
+            if op.passes_buffer() && trimmed.contains(&op.lpn) {
+                buffer.make_void(slot);
+            }
+        }
+    }
+
     /// Record where the time of a write with FUA has gone so far, while the page in `slot` is in the buffer.
     pub(super) fn note_time_in_buffer(&mut self, slot: OpSlot) {
         if !self.has_fua(slot) {

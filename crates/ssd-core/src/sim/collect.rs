@@ -349,7 +349,7 @@ impl Ssd {
         // A job may need less room than has been reserved for any job.
         self.core.wake_pool(pool);
         self.core.advance::<true>(pool, None);
-        if self.raid.as_ref().is_some_and(|raid| raid.can_avoid_collection()) {
+        if self.raid.as_ref().is_some_and(|raid| raid.can_avoid_chips()) {
             self.reads_avoid_collection(pool);
         }
     }

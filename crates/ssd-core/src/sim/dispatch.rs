@@ -106,19 +106,22 @@ impl Core {
             return true;
         }
         let Some(ppn) = self.read_target(slot) else { return true };
-        let plane = self.ftl.geo.plane_of(ppn);
-        if self.ftl.geo.unit_of(plane).at() != unit {
+        let is_elsewhere = self.ftl.geo.unit_of(self.ftl.geo.plane_of(ppn)).at() != unit;
+        is_elsewhere || !self.is_page_closed(ppn)
+    }
+
+    /// Whether collection has closed the scope of `ppn` to reads.
+    pub(super) fn is_page_closed(&self, ppn: Ppn) -> bool {
+        debug_assert!(ppn.0 < self.ftl.geo.pages, "{ppn:?} is beyond the device");
+        if self.gc.is_closed(self.ftl.geo.plane_of(ppn)) {
             return true;
-        }
-        if self.gc.is_closed(plane) {
-            return false;
         }
         let state = self.ftl.blocks.state[self.ftl.geo.block_of(ppn).at()];
         let collected = matches!(state, BlockState::Collecting | BlockState::Erasing);
         if self.gc.closed_blocks > 0 && collected && self.gc.closes_block(ppn, &self.ftl.geo) {
-            return false;
+            return true;
         }
-        !self.gc.relocated.holds(ppn)
+        self.gc.relocated.holds(ppn)
     }
 
     /// The page that a host read or the read of a read-modify-write would read now.

@@ -32,6 +32,7 @@ mod recording;
 pub mod ssd;
 mod start;
 mod suspend;
+mod waits;
 mod wake;
 mod work;
 mod write_back;

@@ -3,7 +3,8 @@
 //! A write is admitted when it arrives, as without a buffer: its page gets a slot, and the map points to it. A buffered
 //! page of the same LPN is then superseded and leaves; if it has not entered by then, it never will. So the newest data
 //! of an LPN are in one slot, whatever became of older ones. On a device with parity pages leave by groups
-//! (`raid/evict`). What makes room lets other pages in (`finish`).
+//! (`raid/evict`), and a TRIM makes void what has not left before, so that no update after that of the TRIM writes it.
+//! What makes room lets other pages in (`finish`).
 
 use super::array::op::{OpKind, Work};
 use super::core::Core;
@@ -115,7 +116,7 @@ impl Core {
             "{slot:?} is acknowledged but is not a write"
         );
         debug_assert!(
-            !self.buffered_page(slot).fua || self.is_trimmed(self.array.ops[slot].lpn),
+            !self.buffered_page(slot).fua || self.buffered_page(slot).is_void,
             "the data have to be on flash first"
         );
         let op = &mut self.array.ops[slot];
@@ -154,8 +155,9 @@ impl Core {
             Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.buffered_page(older).inside
         );
         let request = number;
+        let (has_heirs, is_void) = (false, false);
         let page =
-            BufferedPage { sectors: mask, epoch, request, fua, inside, owner, has_heirs: false };
+            BufferedPage { sectors: mask, epoch, request, fua, inside, owner, has_heirs, is_void };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, page);
         if let Entry::Slot(older) = old {
             let was_kept = self.drop_buffered(older);
@@ -169,7 +171,7 @@ impl Core {
         if self.ftl.groups.is_some()
             && self.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
             && self.must_be_on_flash(slot)
-            && !self.is_trimmed(self.array.ops[slot].lpn)
+            && !self.buffered_page(slot).is_void
         {
             let left = self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
             assert!(left, "{slot:?} is kept and does not leave");
@@ -188,7 +190,7 @@ impl Core {
     fn drop_held(&mut self, slot: OpSlot) {
         let page = self.buffered_page(slot);
         let (epoch, lpn) = (page.epoch, self.array.ops[slot].lpn);
-        if self.ftl.groups.is_none() || !self.is_trimmed(lpn) {
+        if !page.is_void {
             assert!(!self.front.epochs.ended(epoch), "a flush waits for a page that is dropped");
         }
         assert!(!self.ftl.owners.is_newest(lpn, slot), "the newest data of {lpn:?} are dropped");
@@ -220,7 +222,7 @@ impl Core {
             let lpn = self.array.ops[next.slot].lpn;
             let newest = self.ftl.owners.newest(lpn);
             let drop = self.needs_no_room(next.slot);
-            let is_trimmed = drop && self.is_trimmed(lpn);
+            let is_trimmed = drop && (page.is_void || self.is_trimmed(lpn));
             let is_waited_for = self.is_waited_for(next.slot);
             // Only the newest data of a page are kept.
             let goes = is_waited_for
@@ -272,9 +274,8 @@ impl Core {
 
     /// Whether the page in `slot`, which waits, need not enter: newer data or a TRIM have replaced it.
     fn needs_no_room(&self, slot: OpSlot) -> bool {
-        let lpn = self.array.ops[slot].lpn;
-        let is_void = self.ftl.groups.is_some() && self.is_trimmed(lpn);
-        !self.ftl.owners.is_newest(lpn, slot) && (is_void || !self.is_waited_for(slot))
+        let is_newest = self.ftl.owners.is_newest(self.array.ops[slot].lpn, slot);
+        !is_newest && (self.buffered_page(slot).is_void || !self.is_waited_for(slot))
     }
 
     /// Whether the page in `slot`, which waits for room, has to reach flash: something waits for that, or a copy whose

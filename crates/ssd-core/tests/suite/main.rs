@@ -40,6 +40,7 @@ mod raid_fail;
 mod raid_functional;
 mod raid_meanwhile;
 mod raid_merge;
+mod raid_queues;
 mod raid_reads;
 mod raid_relations;
 mod raid_scheme;

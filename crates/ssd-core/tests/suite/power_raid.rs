@@ -2,12 +2,15 @@
 
 use crate::rig::cuts::{Cuts, Load};
 use crate::rig::runs::{Mix, Run};
-use crate::rig::{device, named, victim};
+use crate::rig::{alone, device, named, victim, whole};
 use ssd_core::config::{
     ChipFailure, Config, DataMode, GroupReads, ParityUpdate, PowerCut, TimingModel,
 };
 use ssd_core::host::device::Device as _;
+use ssd_core::host::request::Op;
 use ssd_core::metrics::report::Recovery;
+use ssd_core::sim::ssd::Ssd;
+use ssd_core::units::{Lpn, Nanos};
 
 /// A time that no run reaches.
 const NEVER: u64 = 1 << 40;
@@ -174,6 +177,33 @@ fn checkpoints_cover_no_page_of_an_update_that_has_not_committed() {
     }
 }
 
+/// Page 0 is at home on the first chip, which fails while it is programmed: only the parity knows its data. When a
+/// spare has come, power is cut before the page is rebuilt. What the group held before is all on flash.
+#[test]
+fn a_mount_knows_that_a_spare_has_not_all_pages() {
+    let fails_at = 1_000_000;
+    let mut c = failing(&groups(3), &[(0, fails_at)], 1);
+    c.raid.rebuild_rate = Some(1);
+    let mut ssd = crate::rig::filled(&c);
+    alone(&mut ssd, whole(Op::Trim, 0, 1));
+    assert!(ssd.now().0 < fails_at - 1000, "prepared at {:?}", ssd.now());
+    ssd.submit(Nanos(fails_at - 300), &whole(Op::Write, 0, 1), None).unwrap();
+    let mut done = Vec::new();
+    let misses = |ssd: &Ssd| ssd.core.ftl.lost.as_ref().is_some_and(|lost| lost.misses_a_chip());
+    while done.is_empty() || misses(&ssd) {
+        ssd.run_until(ssd.next_event().expect("a write is under way"), &mut done).unwrap();
+    }
+    let ftl = &ssd.core.ftl;
+    assert!(ftl.is_lost(Lpn(0)) && ssd.now().0 > fails_at, "it failed after the write");
+    let digest = ftl.reconstructed(Lpn(0)).digest;
+    assert_ne!(digest, 0, "the parity knows no data");
+    ssd.power_cut().unwrap();
+    ssd.mount(false).unwrap();
+    assert!(ssd.core.ftl.is_lost(Lpn(0)), "the mount has taken an older state of the group");
+    assert_eq!(ssd.core.ftl.reconstructed(Lpn(0)).digest, digest);
+    ssd.audit().unwrap();
+}
+
 #[test]
 fn a_second_cut_inside_every_step_of_the_recovery_changes_nothing() {
     let mut stopped = 0;
@@ -215,7 +245,9 @@ fn shapes() -> Vec<(&'static str, Config)> {
     let mut c = groups(3);
     c.raid.reads = GroupReads::ReconstructIfBusy;
     c.timing.model = TimingModel::Pipelined;
-    all.push(("reads around collection", c));
+    all.push(("reads around collection", c.clone()));
+    c.raid.reads = GroupReads::ShortestQueue;
+    all.push(("reads around queues", c));
     let mut c = groups(3);
     c.gc.victim = victim("fifo");
     all.push(("fully valid victims", c));

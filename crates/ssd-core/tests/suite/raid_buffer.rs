@@ -143,6 +143,27 @@ fn what_the_buffer_alone_has_is_trimmed_free_and_the_rest_is_an_update() {
     ssd.audit().unwrap();
 }
 
+/// A write with FUA waits for room while its page is trimmed and then written again: the update of the TRIM comes
+/// before what enters later, so its data must not.
+#[test]
+fn a_page_that_is_trimmed_on_its_way_in_is_not_programmed_though_it_is_written_again() {
+    let mut ssd = filled(&buffered(1, 1.0));
+    let at = |us: u64| Nanos(us * 1000);
+    for lpn in [28, 42] {
+        ssd.submit(at(0), &flagged(lpn, 1, flags::FUA), None).unwrap();
+    }
+    let trimmed = ssd.submit(at(10), &flagged(7, 1, flags::FUA), None).unwrap();
+    ssd.submit(at(20), &whole(Op::Trim, 7, 1), None).unwrap();
+    let newest = ssd.submit(at(30), &whole(Op::Write, 7, 1), None).unwrap();
+    let done = finish(&mut ssd).unwrap();
+    let end = |id| done.iter().find(|c| c.id == id).expect("it completes").at;
+    assert!(end(trimmed) < end(newest), "it needs no room");
+    alone(&mut ssd, FLUSH);
+    let m = ssd.measured();
+    assert_eq!((operations(&ssd).1, m.buffer.evicted, m.buffer.trimmed), (3, 3, 1));
+    ssd.audit().unwrap();
+}
+
 #[test]
 fn two_versions_of_a_page_are_two_updates_of_which_the_older_comes_first() {
     let mut ssd = filled(&buffered(32, 1.0));

@@ -2,8 +2,8 @@
 
 use crate::config::tables::*;
 
-/// What power cuts need of parity groups: a page is at home where it is looked for, and pages
-/// are committed in the order of their admission numbers.
+/// What power cuts need of parity groups: a page is at home where it is looked for, and a write with FUA ends when its
+/// data, or what has replaced them, survive a cut.
 pub(super) fn with_parity(config: &Config) -> Option<String> {
     if config.power.is_off() || config.raid.group == 0 {
         return None;
@@ -14,7 +14,7 @@ pub(super) fn with_parity(config: &Config) -> Option<String> {
     }
     if config.host.write_buffer_pages > 0 {
         wrong.push(
-            "host.write_buffer_pages = 0, as pages of a buffer do not reach a group in order",
+            "host.write_buffer_pages = 0, as a write with FUA ends with a TRIM of its page, which a cut may undo",
         );
     }
     let reason = "power cuts with parity groups need";

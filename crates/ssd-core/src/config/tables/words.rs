@@ -254,6 +254,10 @@ crate::word_enum! {
         /// From the other pages of the group, if its chip collects and no other chip of the group does; decided when
         /// the read arrives, and when collection begins in front of it.
         ReconstructIfBusy = "reconstruct-if-busy",
+        /// From the other pages of the group, if the wait for its chip is longer than the longest wait for the chips
+        /// of the others, by more than the reads take that this adds; decided when the read arrives, and when
+        /// collection begins in front of it.
+        ShortestQueue = "shortest-queue",
     }
 }
 

@@ -54,6 +54,18 @@ impl Array {
         Some(end.0 - self.now.0)
     }
 
+    /// How long until the array of `unit` works on something that may be suspended; `None` if it does not.
+    pub(crate) fn until_suspendable(&self, unit: usize) -> Option<u64> {
+        let u = &self.units[unit];
+        if !matches!(u.stage, Stage::Loading | Stage::Last)
+            || !self.is_suspendable(self.ops[u.running].kind())
+        {
+            return None;
+        }
+        let sent_ns = (self.now - u.service.since).0;
+        Some(if u.stage == Stage::Last { 0 } else { u.service.bus_ns.saturating_sub(sent_ns) })
+    }
+
     /// Suspend the array phase of `unit`, with `left_ns` left: the unit is free after `suspend_ns`.
     pub(crate) fn suspend(&mut self, unit: usize, left_ns: u64, suspend_ns: u64) {
         debug_assert_eq!(

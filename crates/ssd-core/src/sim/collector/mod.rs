@@ -147,6 +147,36 @@ impl Collector {
         self.block_closings[geo.pool_of(geo.plane_of(ppn)).at()] > 0
     }
 
+    /// The pools whose jobs close scopes with `plane`.
+    pub(super) fn jobs_that_close<'a>(
+        &'a self,
+        plane: PlaneId,
+        geo: &'a Geometry,
+    ) -> impl Iterator<Item = PoolId> + 'a {
+        debug_assert!(self.closings > 0, "{plane:?} is closed by no job");
+        let pools = match self.blocking.scope {
+            BlockingScope::None => 0..0,
+            BlockingScope::Block | BlockingScope::Plane => {
+                let pool = geo.pool_of(plane).0;
+                pool..pool + 1
+            }
+            BlockingScope::Channel | BlockingScope::Device => 0..geo.pools,
+        };
+        let channel = geo.channel_of(plane);
+        let is_there = move |victim: BlockId| {
+            self.blocking.scope != BlockingScope::Channel
+                || geo.planes_of_block(victim).any(|p| geo.channel_of(p) == channel)
+        };
+        pools
+            .map(PoolId)
+            .filter(move |pool| self.jobs[pool.at()].is_some_and(|job| is_there(job.victim)))
+    }
+
+    /// What closes scopes.
+    pub(super) fn granularity(&self) -> Granularity {
+        self.blocking.granularity
+    }
+
     /// The job of `pool`, which must have one.
     pub(super) fn job(&mut self, pool: PoolId) -> &mut Job {
         self.jobs[pool.at()].as_mut().expect("the pool has a job")

@@ -8,8 +8,9 @@
 //! Decided, where a real drive may differ:
 //! - the least recently written page leaves first, with its group; whole groups have no precedence;
 //! - pages of one write with FUA in one group leave when the last of them has entered;
-//! - a page that is trimmed before it has left is not programmed, even if something waits for it: nothing of it is left
-//!   to keep.
+//! - a page that is trimmed before it has left is not programmed, even if something waits for it or newer data have
+//!   come since: the update of the TRIM comes before what leaves later, and a mount could not tell which of them is
+//!   the last.
 
 use super::{ChangedPage, Raid};
 use crate::ftl::map::Entry;
@@ -107,6 +108,7 @@ impl Ssd {
         }
         // Evicted pages are written first, or they would come back.
         self.evict_leaving();
+        self.core.make_void(&trimmed);
         if self.parity().0.is_locked(group) {
             return trimmed;
         }
@@ -121,12 +123,6 @@ impl Ssd {
             })
             .collect();
         self.trim_all_buffered(&newest);
-        // They may have let in older data of the pages that are on flash.
-        let of_group = |&slot: &OpSlot| self.core.group_of_buffered(slot) == group;
-        let buffer = self.core.front.buffer.as_ref();
-        if buffer.is_some_and(|buffer| buffer.leaving().iter().any(of_group)) {
-            self.evict_leaving();
-        }
         on_flash
     }
 

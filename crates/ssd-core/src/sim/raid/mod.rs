@@ -24,6 +24,7 @@ mod reconstruct;
 mod recoveries;
 mod redirect;
 mod room;
+mod shortest_queue;
 mod update;
 
 pub(super) use admit::parts_of_write;

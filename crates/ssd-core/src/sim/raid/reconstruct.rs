@@ -1,4 +1,4 @@
-//! A *reconstruction*: a page of a parity group is computed from all others of the group, because its chip collects
+//! A *reconstruction*: a page of a parity group is computed from all others of the group, because its chip is busy
 //! (`raid.reads`), has failed, or to rebuild it.
 //!
 //! The others are read at the same time, each where its committed page is when its read starts; collection may move it
@@ -12,7 +12,9 @@
 use super::fail::remove_queued;
 use super::lost::has_lost_data;
 use super::recoveries::{Recovery, Step};
+use super::shortest_queue::is_wait_avoided;
 use super::{Raid, Stage};
+use crate::config::GroupReads;
 use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::ftl::raid::GroupId;
@@ -25,36 +27,38 @@ use crate::sim::core::Core;
 use crate::sim::dispatch::QueuedOp;
 use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
+use crate::sim::waits::Waits;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot};
 
 impl Raid {
     /// Whether reads of the host may be answered by reconstructions.
     #[inline]
     pub(in crate::sim) fn can_recover(&self) -> bool {
-        self.can_avoid_collection() || self.failures.is_some()
+        self.can_avoid_chips() || self.failures.is_some()
     }
 
-    /// Whether reads may be answered by reconstructions because their chip collects.
-    pub(in crate::sim) fn can_avoid_collection(&self) -> bool {
-        self.recoveries.around_collection
+    /// Whether reads may be answered by reconstructions because their chip is busy.
+    pub(in crate::sim) fn can_avoid_chips(&self) -> bool {
+        self.recoveries.reads != GroupReads::Home
     }
 
     /// Whether the read in `slot`, just admitted, of a page on flash page `on_flash` goes elsewhere.
     #[inline(never)]
     pub(in crate::sim) fn is_recovered_at_once(
         &self,
-        core: &Core,
+        waits: Waits<'_>,
         slot: OpSlot,
         on_flash: Option<Ppn>,
     ) -> bool {
         debug_assert!(self.can_recover(), "{slot:?} is read where it is");
+        let core = waits.core;
         let lpn = core.array.ops[slot].lpn;
         match on_flash {
             None => core.ftl.owners.newest(lpn) == Entry::Unmapped && core.ftl.is_lost(lpn),
             // What the write buffer lacks of a page is read from where it is.
-            Some(page) if self.can_avoid_collection() => {
+            Some(page) if self.can_avoid_chips() => {
                 core.ftl.owners.newest(lpn) == Entry::Page(page)
-                    && self.is_better_computed(core, lpn, page)
+                    && self.is_better_computed(waits, (lpn, page), OpSlot::NONE)
             }
             Some(_) => false,
         }
@@ -87,14 +91,18 @@ impl Ssd {
     #[inline(never)]
     pub(in crate::sim) fn reads_avoid_collection(&mut self, pool: PoolId) {
         debug_assert!(self.core.gc.collects(pool), "{pool:?} does not collect");
-        debug_assert!(self.parity().0.can_avoid_collection(), "reads wait for collection");
+        debug_assert!(self.parity().0.can_avoid_chips(), "reads wait for collection");
         let plane = self.core.ftl.geo.planes_of_pool(pool).next().expect("a pool has planes");
         let unit = self.core.ftl.geo.unit_of(PlaneId(plane)).at();
         let (mut before, mut slot) = (OpSlot::NONE, self.core.array.units[unit].head(R_HOST));
         while slot != OpSlot::NONE {
-            let (raid, core) = self.parity();
-            let Op { next, plane, .. } = core.array.ops[slot];
-            if raid.avoids_collection(core, unit, slot) {
+            let Op { next, plane, .. } = self.core.array.ops[slot];
+            let avoids = self
+                .raid
+                .as_ref()
+                .is_some_and(|raid| raid.avoids_collection(self.waits(), unit, slot));
+            if avoids {
+                let (_, core) = self.parity();
                 remove_queued(core, unit, R_HOST, QueuedOp { before, slot, plane });
                 // The others of its group are on other chips: nothing joins this queue.
                 self.recover(slot);
@@ -299,40 +307,50 @@ impl Ssd {
 
 impl Raid {
     /// Whether the operation in `slot`, which waits on `unit`, is a read of a page there that is better reconstructed.
-    fn avoids_collection(&self, core: &Core, unit: usize, slot: OpSlot) -> bool {
+    fn avoids_collection(&self, waits: Waits<'_>, unit: usize, slot: OpSlot) -> bool {
+        let core = waits.core;
         let op = &core.array.ops[slot];
         let Work::HostRead { .. } = op.work else { return false };
         match core.ftl.owners.newest(op.lpn) {
             Entry::Page(page) => {
                 core.ftl.geo.unit_of(core.ftl.geo.plane_of(page)).at() == unit
-                    && self.is_better_computed(core, op.lpn, page)
+                    && self.is_better_computed(waits, (op.lpn, page), slot)
             }
             Entry::Slot(_) | Entry::Unmapped => false,
         }
     }
 
-    /// Whether the chip of `page`, which holds `lpn`, collects, and the page can be reconstructed now: the group is not
-    /// locked, and none of its other chips collects.
-    fn is_better_computed(&self, core: &Core, lpn: Lpn, page: Ppn) -> bool {
-        let collects = |page: Ppn| {
-            let unit = core.ftl.geo.unit_of(core.ftl.geo.plane_of(page));
-            let mut pools = core.ftl.geo.pools_of_unit(unit);
-            pools.any(|pool| core.gc.collects(PoolId(pool)))
-        };
-        if !collects(page) {
+    /// Whether the read of `page`, which holds `lpn`, is better answered by a reconstruction that can begin now:
+    /// nothing has locked the group, or it is being computed. The read waits in `slot`, or arrives now (`NONE`).
+    fn is_better_computed(&self, waits: Waits<'_>, (lpn, page): (Lpn, Ppn), slot: OpSlot) -> bool {
+        let core = waits.core;
+        debug_assert!(!core.ftl.is_lost(lpn), "{lpn:?} is on flash and lost");
+        let by_wait = self.recoveries.reads == GroupReads::ShortestQueue;
+        if !by_wait && !collects(core, page) {
             return false;
         }
         let groups = core.ftl.parity_groups();
         let group = groups.group_of(lpn);
-        debug_assert!(!core.ftl.is_lost(lpn), "{lpn:?} is on flash and lost");
-        if let Some(active) = self.recoveries.active(group) {
-            return self.recoveries.entries[active.at()].lpn == lpn;
+        let active = self.recoveries.active(group);
+        let is_open = match active {
+            Some(active) => self.recoveries.entries[active.at()].lpn == lpn,
+            None => !self.is_shut(&core.ftl, group),
+        };
+        if by_wait {
+            return is_open && is_wait_avoided(waits, (lpn, page), slot, active.is_some());
         }
-        let mut members = groups.pages(group).filter(|&member| member != lpn);
-        !self.is_shut(&core.ftl, group)
-            && members.all(|member| match core.ftl.owners.committed(member) {
-                Some(page) => !collects(page),
-                None => !core.ftl.is_lost(member),
-            })
+        let can_be_read = |other| match core.ftl.owners.committed(other) {
+            Some(page) => !collects(core, page),
+            None => !core.ftl.is_lost(other),
+        };
+        let mut others = groups.pages(group).filter(|&other| other != lpn);
+        is_open && (active.is_some() || others.all(can_be_read))
     }
+}
+
+/// Whether the unit of `page` collects.
+fn collects(core: &Core, page: Ppn) -> bool {
+    let unit = core.ftl.geo.unit_of(core.ftl.geo.plane_of(page));
+    let mut pools = core.ftl.geo.pools_of_unit(unit);
+    pools.any(|pool| core.gc.collects(PoolId(pool)))
 }

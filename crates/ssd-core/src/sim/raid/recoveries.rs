@@ -56,19 +56,17 @@ pub(super) struct GroupRecoveries {
 }
 
 /// All reconstructions under way.
-#[derive(Default)]
 pub(crate) struct Recoveries {
     pub(super) entries: Vec<Recovery>,
     free: Vec<RecoverySlot>,
     pub(super) groups: BTreeMap<GroupId, GroupRecoveries>,
-    /// `raid.reads` is `reconstruct-if-busy`.
-    pub(super) around_collection: bool,
+    /// Which reads of the host are answered by reconstructions.
+    pub(super) reads: GroupReads,
 }
 
 impl Recoveries {
     pub(super) fn new(reads: GroupReads) -> Recoveries {
-        let around_collection = reads == GroupReads::ReconstructIfBusy;
-        Recoveries { around_collection, ..Recoveries::default() }
+        Recoveries { entries: Vec::new(), free: Vec::new(), groups: BTreeMap::new(), reads }
     }
 
     pub(super) fn get(&mut self, slot: RecoverySlot) -> &mut Recovery {

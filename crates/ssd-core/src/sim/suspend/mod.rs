@@ -11,6 +11,7 @@
 
 use super::array::EndedOp;
 use super::array::slab::Queue;
+use super::array::unit::Stage;
 use super::core::Core;
 use super::ssd::Ssd;
 use crate::config::{Config, Suspend};
@@ -79,6 +80,25 @@ impl Suspension {
     fn left_to_suspend(&self, core: &Core, unit: usize) -> Option<u64> {
         let left = core.array.left_to_suspend(unit)?;
         (left > self.suspend_ns && self.units[unit].times < self.limit).then_some(left)
+    }
+
+    /// How long until `unit` takes reads and nothing else, if a read that may start there suspends its operation, or
+    /// has.
+    pub(super) fn until_reads(&self, core: &Core, unit: usize) -> Option<u64> {
+        let InterruptedOp { times, slot, .. } = self.units[unit];
+        if slot != OpSlot::NONE {
+            let running = core.array.under_way(unit);
+            return Some(
+                running.map_or(0, |op| (op.array_ns + op.bus_ns).saturating_sub(op.held_ns)),
+            );
+        }
+        if core.array.units[unit].stage() == Stage::Suspending {
+            return Some(self.suspend_ns);
+        }
+        let is_short = core.array.left_to_suspend(unit).is_some_and(|left| left <= self.suspend_ns);
+        let until =
+            core.array.until_suspendable(unit).filter(|_| times < self.limit && !is_short)?;
+        Some(until + self.suspend_ns)
     }
 
     /// Suspend the operation on `unit`, for which a read waits and whose array phase has `left_ns` left.
