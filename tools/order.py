@@ -31,11 +31,9 @@ STATED = re.compile(
     r"Choices: `registered/([\w-]+)\.json`, SHA-256 ([0-9a-f]{64})\."
     r"(?: Its runs were started at commit ([0-9a-f]{7,40}(?:-dirty)?)\.)?"
 )
-EARLIER = "its runs were made before choices were registered"
 KNOWN: dict[str, str] = {
     "combined": "its runs are of 45d1d7e82794-dirty, and its choices entered with its page",
     "deferred-gc-raid": "merged updates were registered as a reading after its runs",
-    "remapcom": EARLIER,
 }
 """Pages that are refused, by name, with the reason. It is emptied by running them again."""
 

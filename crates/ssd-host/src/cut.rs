@@ -80,8 +80,8 @@ fn writes(workload: &mut Workload) -> Vec<Write> {
     }
 }
 
-/// What the store `db` lacks of the `acknowledged` writes. `begun`: writes that clients have taken, acknowledged or not.
-/// The last argument is the whole history of writes, and their values.
+/// What the store `db` lacks of the `acknowledged` writes. `begun`: writes that clients have taken, acknowledged or
+/// not. The last argument is the whole history of writes, and their values.
 ///
 /// # Errors
 /// The store cannot be read.

@@ -1,9 +1,10 @@
 //! Drivers, which feed a device from a source, open-loop or closed-loop.
 //!
 //! *Open loop*: requests arrive at the times of the source, and latency counts from arrival, whether or not the device
-//! keeps up. Those that have to wait in the host wait in one queue, or in several that take turns. *Closed loop*: a fixed number of requests is outstanding; a request arrives when another completes and the
-//! think time has passed, or after a pause of all of them, until a given time. *Clients*: the source decides what
-//! arrives when, and is told of every completion.
+//! keeps up. Those that have to wait in the host wait in one queue, or in several that take turns. *Closed loop*: a
+//! fixed number of requests is outstanding; a request arrives when another completes and the think time has passed, or
+//! after a pause of all of them, until a given time. *Clients*: the source decides what arrives when, and is told of
+//! every completion.
 
 use super::ahead::Lookahead;
 use super::copy;
@@ -169,8 +170,8 @@ fn open_loop<D: Device>(
     Ok(Outcome { progress: p, interrupted: false })
 }
 
-/// The open loop with several queues. A request that may be outstanding is submitted when it arrives, so that queues are
-/// empty unless `max_outstanding` are.
+/// The open loop with several queues. A request for which there is room is submitted when it arrives, so that queues
+/// are empty unless `max_outstanding` requests are in the device.
 fn open_loop_by_turns<D: Device>(
     device: &mut D,
     host: &Host,

@@ -1,8 +1,8 @@
 //! Submission queues of the host, which the device serves in turn.
 //!
-//! NVMe's round-robin arbitration with bursts of one command: the device takes the oldest request of the next queue that
-//! has one (NVM Express Base Specification 2.0, section 3.4.4.1). A queue stands for a tenant: a request waits in the
-//! queue with the number of its stream, modulo the number of queues.
+//! The device takes the oldest request of the next queue that has one, as with the round-robin arbitration of NVMe and
+//! bursts of one command. A queue stands for a tenant: a request waits in the queue with the number of its stream,
+//! modulo the number of queues.
 
 use super::request::TimedRequest;
 use std::collections::VecDeque;

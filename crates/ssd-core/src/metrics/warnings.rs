@@ -142,7 +142,8 @@ fn no_gc(report: &Report, arrivals: Arrivals) -> Option<String> {
     }
     Some(format!(
         "no GC happened: the trigger ({}) never held, or the victim policy chose no block (fewest free \
-         blocks: {} of {}; used space at the end: {}): write more{} or precondition (precondition.fill, precondition.overwrite)",
+         blocks: {} of {}; used space at the end: {}): write more{} or precondition (precondition.fill, \
+         precondition.overwrite)",
         triggers(report),
         count(report.device.lowest_free_blocks),
         count(report.device.blocks),

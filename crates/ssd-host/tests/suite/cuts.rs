@@ -343,8 +343,8 @@ fn a_report_says_what_a_cut_took() {
 /// to the last synced write, the fourth, it breaks a promise.
 #[test]
 fn what_a_store_lacks_of_its_history_is_lost() {
-    let history: Vec<(Vec<u8>, Option<(u64, usize)>)> =
-        (0..).zip(*b"ababcac").map(|(version, key)| (vec![key], Some((version, 40)))).collect();
+    let history = (0..).zip(*b"ababcac").map(|(version, key)| (vec![key], Some((version, 40))));
+    let history: Vec<_> = history.collect();
     let acknowledged: Vec<Acknowledged> = (1..history.len() as u64)
         .map(|number| Acknowledged { number, sync: [1, 4].contains(&number), at_ns: 10 * number })
         .collect();

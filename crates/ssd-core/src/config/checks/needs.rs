@@ -70,8 +70,8 @@ pub(crate) const NEEDS: &[Need<Config>] = &[
         &["gc.victim", "gc.trigger", "gc.amount"],
         &["host.interface"],
         |c| !c.is_zoned(),
-        "host.interface = \"block\": a drive with zones collects nothing, and its host collects the zone with the fewest \
-         live pages",
+        "host.interface = \"block\": a drive with zones collects nothing, and its host collects the zone \
+         with the fewest live pages",
     ),
     need(
         &["host.think_every"],
