@@ -35,15 +35,23 @@ def reproduce(
     outcome = Outcome(
         results.numbers, names, quick, results.failures, results.interrupted, folder, begun
     )
-    others = {RESULTS: to_json(outcome, indent=1, sort_keys=True)}
+    others = {RESULTS: results_json(outcome)}
     write_results(folder, to_json(outcome), page.page(outcome), page.markdown(outcome), others)
     return outcome
 
 
-def to_json(outcome: Outcome, indent: int = 2, *, sort_keys: bool = False) -> str:
-    """The text of reproduction.json, or of results.json."""
+def to_json(outcome: Outcome) -> str:
+    """The text of reproduction.json."""
     values = {**outcome.begun.to_dict(), **outcome.to_dict()}
-    return json.dumps(values, indent=indent, ensure_ascii=False, sort_keys=sort_keys) + "\n"
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def results_json(outcome: Outcome) -> str:
+    """The text of results.json, which lies beside the page: without the counts of levels."""
+    values = {**outcome.begun.to_dict(), **outcome.to_dict()}
+    for run in values["runs"]:
+        del run["levels"]
+    return json.dumps(values, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _named(workloads: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
