@@ -46,7 +46,11 @@ def test_a_copy_shares_or_copies(mode: str) -> None:
 
 
 def test_the_answers_of_five_papers_work_in_one_drive(tmp_path: Path) -> None:
-    settings = {"workload.requests": 6000, "run.data": "digest"}
+    settings = {
+        "workload.requests": 6000,
+        "workload.warmup_requests": 0,
+        "run.data": "digest",
+    }
     report = ssdlab.run(
         ROOT / "examples/five-answers.toml", set=settings, out=tmp_path / "a", progress=False
     )

@@ -351,8 +351,8 @@ class Remap:
     shared: int
     """Pages of the destination that share the page of their source."""
     copied: int
-    """Pages that the device has read and programmed: with `remap.mode = "copy"`, and those of parity
-    groups that may not share."""
+    """Pages that the device has read and programmed: with `remap.mode = "copy"`, and those of
+    parity groups that may not share."""
     copied_chip: int
     """Pages copied although `remap.mode = "share"`, because their parity group has, or may have,
     another page on the chip of the source."""

@@ -134,7 +134,7 @@ fn drawn(seed: u64) -> Option<Config> {
     c.raid.merge = Draw(Stream::new(seed, "merge")).often(0.5);
     let mut copies = Draw(Stream::new(seed, "copies"));
     if c.host.write_buffer_pages == 0 && copies.often(0.5) {
-        c.remap.mode = copies.one(&[RemapMode::Share, RemapMode::Share, RemapMode::Copy]);
+        c.remap.mode = copies.any_of(&[RemapMode::Share, RemapMode::Share, RemapMode::Copy]);
     }
     is_valid(&c).is_ok().then_some(c)
 }
