@@ -285,7 +285,6 @@ CASES: dict[str, dict[str, object]] = {
         "raid.reads": "shortest-queue",
         "raid.fail": {"chip": 2, "at": "10 ms"},
         "raid.spares": 1,
-        "timing.suspend": "both",
         "sched.order": "read-first",
     },
     "parity-failed": {**RAID, "raid.fail": {"chip": 1, "at": "20 ms"}},

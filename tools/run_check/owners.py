@@ -58,6 +58,9 @@ class Owners:
         self.newest: dict[int, Version] = {}
         self.times: dict[int, list[int]] = {}
         self.versions: dict[int, list[Version | None]] = {}
+        self.setters: dict[int, list[int]] = {}
+        """The requests by which an LPN got these versions, -1 at first."""
+        self.admitted = -1
         self.holders: Counter[Version] = Counter()
         self.source: dict[Version, Version] = {}
         self.of_sequence: dict[int, Version] = {}
@@ -109,12 +112,14 @@ class Owners:
             self.holders[version] += 1
         self.times.setdefault(lpn, []).append(time)
         self.versions.setdefault(lpn, []).append(version)
+        self.setters.setdefault(lpn, []).append(self.admitted)
 
     def _admit(self, now: int) -> None:
         """Account the requests that have arrived by `now`."""
         while self.next < len(self.requests) and self.requests[self.next][1] <= now:
             number, arrival, kind, lpn, pages, sources = self.requests[self.next]
             self.next += 1
+            self.admitted = number
             is_measured = self.next > self.warmup
             self.commands += kind == "copy" and is_measured
             for i in range(pages):
@@ -144,9 +149,21 @@ class Owners:
             return
         if op.cause in ("host", "remap"):
             self.of_sequence[op.sequence] = (op.request, op.lpn)
+        elif op.cause == "rebuild" and op.sequence not in self.of_sequence:
+            self._rebuilt(op)
         version = self.of_sequence.get(op.sequence)
         if version is not None:
             self.places.setdefault(version, set()).add(address)
+
+    def _rebuilt(self, op: Op) -> None:
+        """A page that was never programmed is computed: it holds the newest acknowledged data."""
+        self._admit(op.start)
+        setters, versions = self.setters.get(op.lpn, []), self.versions.get(op.lpn, [])
+        for setter, version in zip(reversed(setters), reversed(versions), strict=True):
+            if setter < 0 or 0 <= self.ends[setter] <= op.end:
+                if version is not None:
+                    self.of_sequence[op.sequence] = version
+                return
 
     def reads_for_copy(self, op: Op, sequence: int) -> None:
         """A copy reads a page to program its own."""

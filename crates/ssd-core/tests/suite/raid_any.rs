@@ -132,11 +132,15 @@ fn drawn(seed: u64) -> Option<Config> {
     separate(&mut c, &mut Draw(Stream::new(seed, "separation")));
     set_pages(&mut c, &mut Draw(Stream::new(seed, "pages")));
     c.raid.merge = Draw(Stream::new(seed, "merge")).often(0.5);
-    let mut copies = Draw(Stream::new(seed, "copies"));
-    if c.host.write_buffer_pages == 0 && copies.often(0.5) {
-        c.remap.mode = copies.any_of(&[RemapMode::Share, RemapMode::Share, RemapMode::Copy]);
-    }
+    set_copies(&mut c, &mut Draw(Stream::new(seed, "copies")));
     is_valid(&c).is_ok().then_some(c)
+}
+
+/// Half of the devices without a write buffer take copies.
+fn set_copies(c: &mut Config, draw: &mut Draw) {
+    if c.host.write_buffer_pages == 0 && draw.often(0.5) {
+        c.remap.mode = draw.any_of(&[RemapMode::Share, RemapMode::Share, RemapMode::Copy]);
+    }
 }
 
 /// A third of the devices separate pages, with more blocks than they would have otherwise.
