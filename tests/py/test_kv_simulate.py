@@ -187,7 +187,14 @@ def test_a_trace_of_operations(config: Path, tmp_path: Path) -> None:
         ({"settings": {"fs.commit_interval_ns": (1 << 64) - 1}}, "fs.commit_interval_ns"),
         ({"settings": {"fs.keeps_data": True}}, "unknown field `keeps_data`"),
         (
-            {"set": {"raid.group": 4, "device.user_capacity": "100 MiB"}, "remap": "base"},
+            {
+                "set": {
+                    "raid.group": 4,
+                    "device.user_capacity": "100 MiB",
+                    "host.write_buffer_pages": 8,
+                },
+                "remap": "base",
+            },
             "remap.mode",
         ),
         ({"remap": "half"}, "expected one of"),

@@ -69,7 +69,7 @@ def _kept(mine: float, invalid: str = "") -> dict[str, Any]:
 
 
 def _said(kept: dict[str, Any], name: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(pages, "kept", lambda: kept)
+    monkeypatch.setattr(pages, "measured_values", lambda: kept)
     [policy] = [p for p in runs.policies() if (p.question.key, p.name) == ("gc.victim", name)]
     return pages.page(policy)
 
