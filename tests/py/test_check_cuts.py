@@ -115,6 +115,7 @@ CASES: dict[str, dict[str, object]] = {
 PARITY: dict[str, object] = {"raid.group": 4, **CHECKPOINT}
 PARITY_CASES: dict[str, dict[str, object]] = {
     "parity": PARITY,
+    "buffer": {**PARITY, **BUFFER},
     "failure": {**PARITY, "raid.fail": {"chip": 2, "at": "170 ms"}, "raid.spares": 1},
     "during-a-mount": {
         **PARITY,

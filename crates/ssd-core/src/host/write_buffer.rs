@@ -1,8 +1,9 @@
 //! The write buffer: the pages that it keeps, those on their way to flash, and those that wait for room. It identifies
 //! pages by their slots; the machine decides on their contents and when they move.
 
-use crate::units::{Nanos, OpSlot, RequestSlot};
-use std::collections::{BTreeMap, VecDeque};
+use crate::metrics::counters::Parts;
+use crate::units::{Lpn, Nanos, OpSlot, RequestSlot};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A buffered page, by its slot.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +20,8 @@ pub(crate) struct BufferedPage {
     pub(crate) inside: bool,
     /// Whether pages of copies wait until it is on flash.
     pub(crate) has_heirs: bool,
-    /// On a device with parity, whether a TRIM has come after it: it is not programmed, whatever comes then.
-    pub(crate) is_void: bool,
+    /// On a device with parity, how many pages had been admitted when the first TRIM came after it; 0: none has.
+    pub(crate) trimmed_at: u64,
     /// Its request, until that has completed.
     pub(crate) owner: RequestSlot,
 }
@@ -34,10 +35,33 @@ impl Default for BufferedPage {
             fua: false,
             inside: false,
             has_heirs: false,
-            is_void: false,
+            trimmed_at: 0,
             owner: RequestSlot::NONE,
         }
     }
+}
+
+impl BufferedPage {
+    /// Whether it is not programmed, whatever comes now, because it has been trimmed on a device with parity.
+    pub(crate) fn is_void(&self) -> bool {
+        self.trimmed_at > 0
+    }
+}
+
+/// A void page that has left the buffer of a device whose power may be cut. What waits for its data ends when the TRIM
+/// survives a cut.
+#[derive(Debug)]
+pub(crate) struct VoidPage {
+    /// Its LPN.
+    pub(crate) lpn: Lpn,
+    /// How many pages had been admitted when the TRIM came.
+    pub(crate) trimmed_at: u64,
+    /// Epoch of its write.
+    pub(crate) epoch: u64,
+    /// When it left.
+    pub(crate) since: Nanos,
+    /// The request of a write with FUA, and where its time has gone until then.
+    pub(crate) request: Option<(RequestSlot, Parts)>,
 }
 
 /// A page that has crossed the link and waits for room.
@@ -61,6 +85,10 @@ pub(crate) struct WriteBuffer {
     leaving: Vec<OpSlot>,
     waiting: VecDeque<WaitingPage>,
     buffered: Vec<BufferedPage>,
+    /// On a device with parity whose power may be cut, TRIMs whose updates have not committed: each page, and how many
+    /// had been admitted.
+    trims: BTreeSet<(Lpn, u64)>,
+    void: Vec<VoidPage>,
 }
 
 impl WriteBuffer {
@@ -75,6 +103,8 @@ impl WriteBuffer {
             leaving: Vec::new(),
             waiting: VecDeque::new(),
             buffered: Vec::new(),
+            trims: BTreeSet::new(),
+            void: Vec::new(),
         }
     }
 
@@ -96,9 +126,36 @@ impl WriteBuffer {
         self.buffered[slot.at()].has_heirs = true;
     }
 
-    /// Note that the page in `slot` has been trimmed.
-    pub(crate) fn make_void(&mut self, slot: OpSlot) {
-        self.buffered[slot.at()].is_void = true;
+    /// Note that the page in `slot` has been trimmed after the admission of `sequence` pages.
+    pub(crate) fn make_void(&mut self, slot: OpSlot, sequence: u64) {
+        debug_assert_ne!(sequence, 0, "{slot:?} is trimmed before anything has been admitted");
+        let page = &mut self.buffered[slot.at()];
+        if !page.is_void() {
+            page.trimmed_at = sequence;
+        }
+    }
+
+    /// Let void pages of `lpns` wait for the update of their TRIM, which came after the admission of `sequence` pages.
+    pub(crate) fn trim_begins(&mut self, lpns: &[Lpn], sequence: u64) {
+        self.trims.extend(lpns.iter().map(|&lpn| (lpn, sequence)));
+    }
+
+    /// End what [`WriteBuffer::trim_begins`] began.
+    pub(crate) fn trim_ends(&mut self, lpns: &[Lpn], sequence: u64) {
+        for &lpn in lpns {
+            self.trims.remove(&(lpn, sequence));
+        }
+    }
+
+    /// Note that a void page has left.
+    pub(crate) fn void_page_leaves(&mut self, page: VoidPage) {
+        self.void.push(page);
+    }
+
+    /// Take the void pages whose TRIMs have committed.
+    pub(crate) fn take_void(&mut self) -> Vec<VoidPage> {
+        let trims = &self.trims;
+        self.void.extract_if(.., |page| !trims.contains(&(page.lpn, page.trimmed_at))).collect()
     }
 
     /// Pages in the buffer.

@@ -4,6 +4,7 @@ use super::core::Core;
 use super::front::pages_of;
 use crate::ftl::map::Entry;
 use crate::ftl::raid::GroupId;
+use crate::host::write_buffer::{BufferedPage, VoidPage};
 use crate::units::{Lpn, OpSlot};
 
 impl Core {
@@ -42,17 +43,45 @@ impl Core {
             .collect()
     }
 
-    /// Make void what comes into the buffer, or is in it, of `trimmed`.
+    /// Make void what comes into the buffer, or is in it, of `trimmed`. If power may be cut, it waits for
+    /// [`Core::trim_ends`].
     pub(super) fn make_void(&mut self, trimmed: &[Lpn]) {
-        let Core { front, array, .. } = self;
+        let Core { front, array, ftl, .. } = self;
         let Some(buffer) = &mut front.buffer else { return };
         debug_assert!(!buffer.has_leaving(), "what leaves is written before the TRIM");
         for slot in array.ops.live_slots() {
             let op = &array.ops[slot];
             if op.passes_buffer() && trimmed.contains(&op.lpn) {
-                buffer.make_void(slot);
+                buffer.make_void(slot, front.sequence);
             }
         }
+        if ftl.may_lose_power() {
+            buffer.trim_begins(trimmed, front.sequence);
+        }
+    }
+
+    /// Note that a TRIM of `trimmed`, which came after the admission of `sequence` pages, has taken effect.
+    pub(super) fn trim_ends(&mut self, trimmed: &[Lpn], sequence: u64) {
+        debug_assert!(sequence <= self.front.sequence, "a TRIM to come");
+        if let Some(buffer) = &mut self.front.buffer {
+            buffer.trim_ends(trimmed, sequence);
+        }
+    }
+
+    /// Whether what waits for the buffered page in `slot`, which is void, also waits for the TRIM.
+    pub(super) fn waits_for_trim(&self, slot: OpSlot) -> bool {
+        debug_assert!(self.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
+        self.buffered_page(slot).is_void() && self.ftl.may_lose_power()
+    }
+
+    /// Let what waits for the void page in `slot`, which leaves the buffer, wait for the TRIM.
+    pub(super) fn void_page_leaves(&mut self, slot: OpSlot) {
+        let BufferedPage { trimmed_at, epoch, fua, .. } = self.buffered_page(slot);
+        let op = &mut self.array.ops[slot];
+        debug_assert!(op.sequence <= trimmed_at, "{slot:?} came after the TRIM");
+        let request = fua.then(|| (op.part().request, std::mem::take(&mut op.parts)));
+        let page = VoidPage { lpn: op.lpn, trimmed_at, epoch, since: self.array.now, request };
+        self.front.buffer.as_mut().expect("it was held").void_page_leaves(page);
     }
 
     /// Record where the time of a write with FUA has gone so far, while the page in `slot` is in the buffer.

@@ -204,6 +204,9 @@ impl Ssd {
     /// Let pages enter the buffer, which a page that had waited `gc_wait_ns` for collection may have made room for.
     pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
         self.core.admit_waiting(gc_wait_ns);
+        if self.power.is_some() && self.raid.is_some() {
+            self.end_void_pages();
+        }
         // A page that was dropped may have been the last for which a flush has waited.
         if self.core.ftl.groups.is_some() && self.core.front.epochs.flush_waits() {
             self.complete_flushes();

@@ -116,7 +116,7 @@ impl Core {
             "{slot:?} is acknowledged but is not a write"
         );
         debug_assert!(
-            !self.buffered_page(slot).fua || self.buffered_page(slot).is_void,
+            !self.buffered_page(slot).fua || self.buffered_page(slot).is_void(),
             "the data have to be on flash first"
         );
         let op = &mut self.array.ops[slot];
@@ -155,9 +155,17 @@ impl Core {
             Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.buffered_page(older).inside
         );
         let request = number;
-        let (has_heirs, is_void) = (false, false);
-        let page =
-            BufferedPage { sectors: mask, epoch, request, fua, inside, owner, has_heirs, is_void };
+        let (has_heirs, trimmed_at) = (false, 0);
+        let page = BufferedPage {
+            sectors: mask,
+            epoch,
+            request,
+            fua,
+            inside,
+            owner,
+            has_heirs,
+            trimmed_at,
+        };
         self.front.buffer.as_mut().expect("there is a buffer").admit(slot, page);
         if let Entry::Slot(older) = old {
             let was_kept = self.drop_buffered(older);
@@ -171,7 +179,7 @@ impl Core {
         if self.ftl.groups.is_some()
             && self.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
             && self.must_be_on_flash(slot)
-            && !self.buffered_page(slot).is_void
+            && !self.buffered_page(slot).is_void()
         {
             let left = self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
             assert!(left, "{slot:?} is kept and does not leave");
@@ -190,11 +198,15 @@ impl Core {
     fn drop_held(&mut self, slot: OpSlot) {
         let page = self.buffered_page(slot);
         let (epoch, lpn) = (page.epoch, self.array.ops[slot].lpn);
-        if !page.is_void {
+        if !page.is_void() {
             assert!(!self.front.epochs.ended(epoch), "a flush waits for a page that is dropped");
         }
         assert!(!self.ftl.owners.is_newest(lpn, slot), "the newest data of {lpn:?} are dropped");
-        self.front.epochs.write_completes(epoch);
+        if self.waits_for_trim(slot) {
+            self.void_page_leaves(slot);
+        } else {
+            self.front.epochs.write_completes(epoch);
+        }
         self.array.ops.remove(slot);
     }
 
@@ -204,7 +216,9 @@ impl Core {
         let waits = self.ftl.groups.is_some() && op.passes_buffer() && self.buffered_page(slot).fua;
         if waits && self.buffer_keeps(slot) {
             self.note_time_in_buffer(slot);
-            self.acknowledge(slot);
+            if !self.waits_for_trim(slot) {
+                self.acknowledge(slot);
+            }
         }
         let was_kept = self.drop_buffered(slot);
         self.ledger.measured.buffer.trimmed += u64::from(was_kept);
@@ -222,7 +236,7 @@ impl Core {
             let lpn = self.array.ops[next.slot].lpn;
             let newest = self.ftl.owners.newest(lpn);
             let drop = self.needs_no_room(next.slot);
-            let is_trimmed = drop && (page.is_void || self.is_trimmed(lpn));
+            let is_trimmed = drop && (page.is_void() || self.is_trimmed(lpn));
             let is_waited_for = self.is_waited_for(next.slot);
             // Only the newest data of a page are kept.
             let goes = is_waited_for
@@ -233,7 +247,7 @@ impl Core {
             }
             buffer.stop_waiting();
             self.count_room_wait(next, gc_wait_ns);
-            if !page.fua || drop {
+            if !page.fua || (drop && !self.waits_for_trim(next.slot)) {
                 self.acknowledge(next.slot);
             }
             let buffer = self.front.buffer.as_mut().expect("seen");
@@ -275,7 +289,7 @@ impl Core {
     /// Whether the page in `slot`, which waits, need not enter: newer data or a TRIM have replaced it.
     fn needs_no_room(&self, slot: OpSlot) -> bool {
         let is_newest = self.ftl.owners.is_newest(self.array.ops[slot].lpn, slot);
-        !is_newest && (self.buffered_page(slot).is_void || !self.is_waited_for(slot))
+        !is_newest && (self.buffered_page(slot).is_void() || !self.is_waited_for(slot))
     }
 
     /// Whether the page in `slot`, which waits for room, has to reach flash: something waits for that, or a copy whose

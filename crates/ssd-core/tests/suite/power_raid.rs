@@ -177,6 +177,22 @@ fn checkpoints_cover_no_page_of_an_update_that_has_not_committed() {
     }
 }
 
+#[test]
+fn a_volatile_buffer_loses_what_no_flush_has_covered_and_nothing_else() {
+    let mut c = groups(4);
+    (c.host.write_buffer_pages, c.timing.sram_ns) = (9, 30);
+    let load = Load { flush: 8, fua: 15, ..Load::MIXED };
+    assert!(cut_everywhere(&c, load, 400) > 50, "updates from the buffer were cut off");
+    fail_everywhere(&c, load, (0..300).step_by(13), 1);
+    // Pages wait for room while they are trimmed and overwritten.
+    for (seed, mut config) in (2..).zip([c.clone(), with_little_nvram(c)]) {
+        let load = Load { seed, trim: 30, flush: 3, fua: 60, depth: 12, ..Load::MIXED };
+        config.host.write_buffer_pages = 2;
+        assert!(cut_everywhere(&config, load, 400) > 50, "updates from the buffer were cut off");
+        fail_everywhere(&config, load, (0..300).step_by(29), 1);
+    }
+}
+
 /// Page 0 is at home on the first chip, which fails while it is programmed: only the parity knows its data. When a
 /// spare has come, power is cut before the page is rebuilt. What the group held before is all on flash.
 #[test]
@@ -293,6 +309,7 @@ fn storms(seeds: std::ops::Range<u64>, requests: u64) {
         let mut c = groups([3, 4][at(1, 2)]);
         c.run.data = DataMode::Bytes;
         c.timing.model = [TimingModel::Serial, TimingModel::Pipelined][at(2, 2)];
+        c.host.write_buffer_pages = [0, 6, 2][at(3, 3)];
         c.raid.merge = [false, true][at(1, 2)];
         (c.power.nvram_bytes, c.power.nvram_ns) = [(4096, 500), (128, 3000)][at(2, 2)];
         c.power.checkpoint_bytes = [0, 40 * 2048][at(4, 2)];

@@ -2,8 +2,7 @@
 
 use crate::config::tables::*;
 
-/// What power cuts need of parity groups: a page is at home where it is looked for, and a write with FUA ends when its
-/// data, or what has replaced them, survive a cut.
+/// What power cuts need of parity groups: a page is at home where it is looked for, and what survives is on flash.
 pub(super) fn with_parity(config: &Config) -> Option<String> {
     if config.power.is_off() || config.raid.group == 0 {
         return None;
@@ -12,10 +11,8 @@ pub(super) fn with_parity(config: &Config) -> Option<String> {
     if config.raid.redirect.policy != "none" {
         wrong.push("raid.redirect = \"none\", as a mount knows the chip of a page by its address");
     }
-    if config.host.write_buffer_pages > 0 {
-        wrong.push(
-            "host.write_buffer_pages = 0, as a write with FUA ends with a TRIM of its page, which a cut may undo",
-        );
+    if config.power.buffer == BufferPower::Protected && config.host.write_buffer_pages > 0 {
+        wrong.push("power.buffer = \"volatile\", as updates of groups are not saved");
     }
     let reason = "power cuts with parity groups need";
     (!wrong.is_empty()).then(|| format!("{reason} {}", wrong.join(", and ")))

@@ -55,7 +55,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
     ),
     check(&["gc.concurrency", "raid.group"], raid::rotation),
     check(
-        &["power.cut", "raid.group", "raid.redirect", "host.write_buffer_pages"],
+        &["power.cut", "raid.group", "raid.redirect", "power.buffer", "host.write_buffer_pages"],
         power::with_parity,
     ),
     check(&["power.cut", "wear.endurance"], power::with_endurance),

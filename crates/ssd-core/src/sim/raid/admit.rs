@@ -83,6 +83,9 @@ impl Ssd {
             let homes = core.ftl.parity_groups().homes(group);
             let update = raid.new_update(core, (group, homes), Some(slot));
             core.front.requests.get(slot).parts.add(1);
+            if core.ftl.may_lose_power() && core.front.buffer.is_some() {
+                raid.get(update).trim.epoch = Some(core.front.epochs.write_arrives());
+            }
             let mut before = Vec::new();
             for lpn in trimmed {
                 before.push(core.ftl.owners.newest(lpn));
@@ -128,6 +131,7 @@ impl Ssd {
             raid.release_page(core, lpn, committed);
         }
         self.record_trim(trimmed, self.core.front.sequence);
+        self.core.trim_ends(trimmed, self.core.front.sequence);
         self.trim_all_buffered(&newest);
     }
 }

@@ -10,7 +10,7 @@
 //! - pages of one write with FUA in one group leave when the last of them has entered;
 //! - a page that is trimmed before it has left is not programmed, even if something waits for it or newer data have
 //!   come since: the update of the TRIM comes before what leaves later, and a mount could not tell which of them is
-//!   the last.
+//!   the last. If power may be cut, what waits for the page then waits until the TRIM survives a cut.
 
 use super::{ChangedPage, Raid};
 use crate::ftl::map::Entry;
@@ -114,6 +114,7 @@ impl Ssd {
         }
         let (on_flash, buffered): (Vec<Lpn>, Vec<Lpn>) =
             trimmed.into_iter().partition(|&lpn| self.core.ftl.holds(lpn));
+        self.core.trim_ends(&buffered, self.core.front.sequence);
         let newest: Vec<Entry> = buffered
             .into_iter()
             .map(|lpn| {

@@ -123,8 +123,16 @@ struct Update {
     parity: Parity,
     /// Whether a page that it was to read is lost, so that it reads again.
     reads_again: bool,
-    /// Where power may be cut: later TRIMs of pages that it trims, which end with it.
-    joined: Vec<RequestSlot>,
+    trim: TrimWaits,
+}
+
+/// What waits for the update of a TRIM where power may be cut.
+#[derive(Clone, Debug, Default)]
+struct TrimWaits {
+    /// Later TRIMs of pages that it trims.
+    requests: Vec<RequestSlot>,
+    /// Its epoch, if there is a write buffer: flushes of this and later epochs wait for it.
+    epoch: Option<u64>,
 }
 
 /// All updates under way.
@@ -365,7 +373,7 @@ impl Update {
             sum: Payload::default(),
             parity: Parity { slot: OpSlot::NONE, home: PlaneId::NONE, stream: 0 },
             reads_again: false,
-            joined: Vec::new(),
+            trim: TrimWaits::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Parity groups and power cuts (ADR 0033): pages carry lists of what their groups hold, and TRIMs have records.
 
+use super::TrimWaits;
 use crate::ftl::map::Entry;
 use crate::metrics::counters::Parts;
 use crate::nand::nvram::Record;
@@ -34,9 +35,9 @@ impl Ssd {
             let Entry::Slot(newest) = core.ftl.owners.newest(lpn) else { continue };
             let update = core.array.ops[newest].update().filter(|_| core.is_trim(newest));
             let Some(update) = update else { continue };
-            let joined = &mut raid.get(update).joined;
-            if !joined.contains(&slot) {
-                joined.push(slot);
+            let requests = &mut raid.get(update).trim.requests;
+            if !requests.contains(&slot) {
+                requests.push(slot);
                 core.front.requests.get(slot).parts.add(1);
             }
         }
@@ -57,13 +58,27 @@ impl Ssd {
         core.ledger.measured.power.trims_waited += u64::from(!power.backlog.is_empty());
     }
 
+    /// End what has waited for void pages of the buffer whose TRIMs have committed: writes with FUA when the records of
+    /// the TRIMs survive a cut, and flushes, which wait for the records themselves.
+    #[inline(never)]
+    pub(in crate::sim) fn end_void_pages(&mut self) {
+        let (power, core) = self.power_cuts();
+        let Some(buffer) = &mut core.front.buffer else { return };
+        for page in buffer.take_void() {
+            core.front.epochs.write_completes(page.epoch);
+            let Some((request, mut parts)) = page.request else { continue };
+            parts.queue_ns += (core.array.now - page.since).0;
+            power.end_part_when_recorded(core, request, (core.array.now, parts));
+        }
+    }
+
     /// End the part of `request` whose update has trimmed these `pages` and committed; its time went to `parts`. If
-    /// power may be cut, it ends when their record, of what was admitted until `sequence`, survives a cut, as do the
-    /// parts of those that have `joined`.
+    /// power may be cut, it ends when their record, of what was admitted until `sequence`, survives a cut, and with it
+    /// all that `waits`.
     #[inline(never)]
     pub(super) fn end_trim_of_group(
         &mut self,
-        (request, joined): (RequestSlot, Vec<RequestSlot>),
+        (request, waits): (RequestSlot, TrimWaits),
         pages: &[Lpn],
         (sequence, parts): (u64, Parts),
     ) {
@@ -74,8 +89,13 @@ impl Ssd {
         self.record_trim(pages, sequence);
         let (power, core) = self.power_cuts();
         power.end_part_when_recorded(core, request, (core.array.now, parts));
-        for request in joined {
+        for request in waits.requests {
             power.end_when_recorded(core, request, core.array.now);
+        }
+        if let Some(epoch) = waits.epoch {
+            core.front.epochs.write_completes(epoch);
+            core.trim_ends(pages, sequence);
+            self.let_in(0);
         }
     }
 }

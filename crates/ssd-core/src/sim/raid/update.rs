@@ -292,7 +292,7 @@ impl Ssd {
         let (pages, parity, method) =
             (std::mem::take(&mut entry.pages), entry.parity.slot, entry.plan.method);
         let (group, request, parts) = (entry.group, entry.cause.request, entry.parts);
-        let (sequence, joined) = (entry.sequence, std::mem::take(&mut entry.joined));
+        let (sequence, waits) = (entry.sequence, std::mem::take(&mut entry.trim));
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         let mut trimmed = Vec::new();
         for page in &pages {
@@ -327,7 +327,7 @@ impl Ssd {
             if trimmed.is_empty() {
                 self.part_ends(request, &parts);
             } else {
-                self.end_trim_of_group((request, joined), &trimmed, (sequence, parts));
+                self.end_trim_of_group((request, waits), &trimmed, (sequence, parts));
             }
         }
         for (member, parts) in merge.iter().flat_map(|merge| merge.shares(&parts)) {
