@@ -28,7 +28,7 @@ impl Core {
         if demand >= Demand::Urgent && !job.foreground {
             job.foreground = true;
             if !self.gc.turns.counts(true) {
-                self.gc.turns.job_ends(pool);
+                self.gc.turns.job_ends(pool, &self.array);
             }
             self.ledger.measured.gc.reserve_promotions += u64::from(demand == Demand::Reserve);
             self.wake_pool(pool);
@@ -228,11 +228,13 @@ impl Ssd {
     #[inline(never)]
     pub(crate) fn consider_collection(&mut self) {
         self.core.gc.agenda.watch_device(&self.core.ftl);
+        self.core.gc.turns.end_drained(&self.core.array);
         while let Some(pool) = self.core.gc.agenda.pop() {
             self.consider(pool, false);
         }
         for _ in 0..self.core.gc.turns.waiting() {
-            let Some(pool) = self.core.gc.turns.next_in_turn(&mut self.core.ftl) else { break };
+            let Core { gc, ftl, array, .. } = &mut self.core;
+            let Some(pool) = gc.turns.next_in_turn(ftl, array) else { break };
             self.consider(pool, true);
         }
         debug_assert!(
@@ -262,7 +264,7 @@ impl Ssd {
             return;
         }
         let gc = &mut self.core.gc;
-        let turn = PoolTurn { turns: &gc.turns, in_turn };
+        let turn = PoolTurn { turns: &gc.turns, array: &self.core.array, in_turn };
         match gc.agenda.next(&mut self.core.ftl, &view, &turn) {
             Next::Collect(choice, demand) => self.start_job(pool, choice, demand),
             Next::Wait => gc.turns.wait(pool),

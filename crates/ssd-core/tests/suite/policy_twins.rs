@@ -116,10 +116,14 @@ proptest! {
         (pools, channels) in (1u32..30, 1u32..20),
         used_pages in 0u64..=1000,
         up in any::<bool>(),
+        idle in any::<bool>(),
     ) {
         let mut spec = PolicySpec::with_defaults(info);
         if matches!(info.name, "fixed" | "rotating") {
             spec = spec.with("k", Value::Int(k));
+        }
+        if info.name == "rotating" {
+            spec = spec.with("idle", Value::Bool(idle));
         }
         if info.name == "adaptive" {
             let rounding = if up { "ceil" } else { "floor" };
@@ -148,8 +152,8 @@ proptest! {
             _ => LimitUnit::Pools,
         };
         prop_assert_eq!(
-            (policy.limit(&view), policy.counted(), policy.binds_reserve()),
-            (limit, counted, info.name == "rotating"),
+            (policy.limit(&view), policy.counted(), policy.binds_reserve(), policy.waits_until_idle()),
+            (limit, counted, info.name == "rotating", info.name == "rotating" && idle),
             "{:?} of {:?}", spec, view
         );
     }

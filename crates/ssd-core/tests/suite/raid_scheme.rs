@@ -22,6 +22,7 @@ use ssd_core::rng::Stream;
 use ssd_core::sched::order;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos, PlaneId, PoolId};
+use std::collections::BTreeMap;
 
 /// Let `ns` pass.
 fn pass(ssd: &mut Ssd, ns: u64) {
@@ -260,19 +261,25 @@ proptest! {
     }
 }
 
-/// The largest number of chips in a parity group of `chips` that collect at once.
-fn most_collecting(ssd: &Ssd, chips: usize) -> usize {
+/// Whether each chip, which is a pool of its own, collects.
+fn collecting(ssd: &Ssd) -> Vec<bool> {
     let groups = ssd.core.ftl.groups.as_deref().expect("a device with parity");
     let busy = |pool: PoolId| {
         let states = ssd.core.ftl.blocks.of_pool(pool).map(|b| ssd.core.ftl.blocks.state[b.at()]);
         states.into_iter().any(|s| matches!(s, BlockState::Collecting | BlockState::Erasing))
     };
-    let mut collecting = vec![0; ssd.core.ftl.geo.pools as usize / chips];
+    let mut chips = vec![false; ssd.core.ftl.geo.pools as usize];
     for plane in (0..ssd.core.ftl.geo.planes).map(PlaneId) {
-        let group = groups.chip_of(plane) as usize / chips;
-        collecting[group] += usize::from(busy(ssd.core.ftl.geo.pool_of(plane)));
+        chips[groups.chip_of(plane) as usize] = busy(ssd.core.ftl.geo.pool_of(plane));
     }
-    collecting.into_iter().max().unwrap_or(0)
+    chips
+}
+
+/// The largest number of chips in a parity group of `chips` that collect at once.
+fn most_collecting(ssd: &Ssd, chips: usize) -> usize {
+    let groups = collecting(ssd);
+    let count = |group: &[bool]| group.iter().filter(|&&collects| collects).count();
+    groups.chunks(chips).map(count).max().unwrap_or(0)
 }
 
 #[test]
@@ -305,6 +312,68 @@ fn chips_of_a_group_take_turns_at_the_reserve_too() {
         let gc = ssd.measured().gc;
         assert!(gc.foreground > 50 && gc.calls > 500, "{rule} {k}: {gc:?}");
         assert!(k == 0 || gc.deferred > 50, "{rule} {k}: nobody has waited");
+    }
+}
+
+/// With `idle` no chip begins in front of a read that waits there, and none while another chip of its group has not
+/// answered the reads that came while it collected.
+#[test]
+fn turns_of_idle_chips_begin_and_end_without_reads() {
+    let mut c = baseline(2, 4, 4);
+    (c.device.blocks_per_plane, c.device.pages_per_block) = (20, 8);
+    c.device.user_pages = 130 * c.data_pages_per_stripe() as u32;
+    c.gc.trigger = vec![rig::free_blocks(4)];
+    for idle in [true, false] {
+        let spec = named(concurrency::ALL, "rotating").with("k", Value::Int(1));
+        c.gc.concurrency = spec.with("idle", Value::Bool(idle));
+        let mut ssd = filled(&c);
+        ssd.audit_every(31);
+        let mut rng = Stream::new(3, "idle turns");
+        let user = u64::from(c.device.user_pages);
+        let (mut reads, mut written) = (BTreeMap::new(), BTreeMap::new());
+        let (mut before, mut drains) = (collecting(&ssd), [false; 8]);
+        let (mut turns, mut drained, mut broken) = (0, 0, 0);
+        for _ in 0..30_000 {
+            while ssd.outstanding() < 12 {
+                let lpn = rng.below(user) as u32;
+                let op = if rng.below(3) == 0 { Op::Write } else { Op::Read };
+                let chip = ssd.page_on_flash(Lpn(lpn)).map(|page| {
+                    let groups = ssd.core.ftl.groups.as_deref().expect("a device with parity");
+                    groups.chip_of(ssd.core.ftl.geo.plane_of(page)) as usize
+                });
+                let id = ssd.submit(ssd.now(), &whole(op, lpn, 1), None).unwrap();
+                if op == Op::Write {
+                    written.insert(id, lpn);
+                } else if !written.values().any(|&under_way| under_way == lpn) {
+                    // The others are answered by the controller.
+                    reads.insert(id, chip.expect("the device is full"));
+                }
+            }
+            let mut done = Vec::new();
+            let next = ssd.next_event().expect("requests are under way");
+            ssd.run_until(next, &mut done).unwrap();
+            for c in &done {
+                reads.remove(&c.id);
+                written.remove(&c.id);
+            }
+            let now = collecting(&ssd);
+            let has_reads = |chip: usize| reads.values().any(|&other| other == chip);
+            for chip in 0..8 {
+                let begins = now[chip] && !before[chip];
+                let of_group = (0..8).filter(|other| other / 4 == chip / 4 && *other != chip);
+                let in_vain = has_reads(chip) || of_group.into_iter().any(|other| drains[other]);
+                (turns, broken) =
+                    (turns + u64::from(begins), broken + u64::from(begins && in_vain));
+            }
+            for (chip, drains) in drains.iter_mut().enumerate() {
+                let ends = before[chip] && !now[chip];
+                *drains = has_reads(chip) && (*drains || ends);
+                drained += u64::from(*drains && ends);
+            }
+            before = now;
+        }
+        assert!(turns > 150 && drained > 100, "{turns} turns, after {drained} of which reads wait");
+        assert_eq!(broken > 0, !idle, "{broken} of {turns} turns begin too early");
     }
 }
 

@@ -222,7 +222,7 @@ impl Collector {
         assert!(job.erases.is_done(), "{pool:?} has flash blocks to erase: {job:?}");
         assert!(job.since <= array.now, "{pool:?} ends its job before it began: {job:?}");
         if self.turns.counts(job.foreground) {
-            self.turns.job_ends(pool);
+            self.turns.job_ends(pool, array);
         }
         job
     }

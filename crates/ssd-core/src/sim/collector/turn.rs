@@ -7,6 +7,7 @@ use crate::ftl::gc::agenda::Turn;
 use crate::ftl::gc::concurrency::{Concurrency, ConcurrencyPolicy, DeviceView, LimitUnit};
 use crate::ftl::gc::victim::VictimPolicy;
 use crate::ftl::plugs::Plugs;
+use crate::sim::array::Array;
 use crate::units::{PlaneId, PoolId};
 use std::collections::VecDeque;
 
@@ -30,6 +31,10 @@ pub(crate) struct Turns {
     /// Counted jobs of each unit, and for each scope the number of units that have one.
     jobs: Vec<u32>,
     active: Vec<u32>,
+    /// The busy units of each unit, if the rule lets only idle ones begin.
+    busy_units: Vec<Vec<u32>>,
+    /// Units that have no job and are active until they are idle.
+    draining: Vec<usize>,
     waiting: VecDeque<PoolId>,
     waits: Vec<Wait>,
     /// Pools of `waiting` that have not been counted as deferred.
@@ -57,9 +62,17 @@ impl Turns {
             _ => vec![0; units as usize],
         };
         assert!(units > 0, "{} pools are in no unit", geo.pools);
+        let mut busy_units = vec![Vec::new(); units as usize];
+        if rule.waits_until_idle() {
+            for pool in (0..geo.pools).map(PoolId) {
+                busy_units[unit[pool.at()] as usize].extend(geo.units_of_pool(pool));
+            }
+        }
         Turns {
             rule,
             unit,
+            busy_units,
+            draining: Vec::new(),
             jobs: vec![0; units as usize],
             active: vec![0; scope.iter().max().map_or(0, |last| *last as usize + 1)],
             scope,
@@ -76,24 +89,48 @@ impl Turns {
         !foreground || self.rule.binds_reserve()
     }
 
+    /// Whether no operation of the host is on its way to the unit of `pool` or runs there, where the rule asks.
+    fn is_idle(&self, pool: PoolId, array: &Array) -> bool {
+        let units = &self.busy_units[self.unit[pool.at()] as usize];
+        debug_assert!(!units.is_empty() || !self.rule.waits_until_idle(), "{pool:?} is nowhere");
+        units.iter().all(|&unit| array.units[unit as usize].load.of_host == 0)
+    }
+
+    /// Let units that have become idle be active no longer.
+    pub(crate) fn end_drained(&mut self, array: &Array) {
+        let Turns { draining, busy_units, active, scope, .. } = self;
+        draining.retain(|&unit| {
+            let is_idle = |&unit: &u32| array.units[unit as usize].load.of_host == 0;
+            let drains = !busy_units[unit].iter().all(is_idle);
+            active[scope[unit] as usize] -= u32::from(!drains);
+            drains
+        });
+    }
+
     /// Begin a counted job of `pool`.
     pub(crate) fn job_begins(&mut self, pool: PoolId) {
         let unit = self.unit[pool.at()] as usize;
         let (jobs, active) = (&mut self.jobs[unit], &mut self.active[self.scope[unit] as usize]);
         *active += u32::from(*jobs == 0);
         *jobs += 1;
+        debug_assert!(!self.draining.contains(&unit), "{pool:?} is not idle");
         debug_assert!(*jobs as usize <= self.unit.len(), "{pool:?} has two jobs");
         assert!(*active as usize <= self.scope.len(), "more units are active than there are");
     }
 
     /// End the job, or stop counting it.
-    pub(crate) fn job_ends(&mut self, pool: PoolId) {
+    pub(crate) fn job_ends(&mut self, pool: PoolId, array: &Array) {
+        let drains = !self.is_idle(pool, array);
         let unit = self.unit[pool.at()] as usize;
         let (jobs, active) = (&mut self.jobs[unit], &mut self.active[self.scope[unit] as usize]);
         assert!(*jobs > 0, "{pool:?} has no job that counts");
         assert!(*active > 0, "the job of {pool:?} ends, and no unit is active");
         *jobs -= 1;
-        *active -= u32::from(*jobs == 0);
+        if *jobs == 0 && drains {
+            self.draining.push(unit);
+        } else {
+            *active -= u32::from(*jobs == 0);
+        }
     }
 
     #[inline(always)]
@@ -146,7 +183,8 @@ impl Turns {
         let mut jobs = vec![0; self.jobs.len()];
         pools.for_each(|pool| jobs[self.unit[pool.at()] as usize] += 1);
         let mut active = vec![0; self.active.len()];
-        for (unit, _) in jobs.iter().enumerate().filter(|&(_, &n)| n > 0) {
+        let is_active = |&(unit, &n): &(usize, &u32)| n > 0 || self.draining.contains(&unit);
+        for (unit, _) in jobs.iter().enumerate().filter(is_active) {
             active[self.scope[unit] as usize] += 1;
         }
         if jobs != self.jobs || active != self.active {
@@ -187,14 +225,15 @@ impl Turns {
 
     /// The next waiting pool that may begin: by the victim policy's order of pools, if it has one, otherwise the one
     /// that has waited longest. It no longer waits.
-    pub(crate) fn next_in_turn(&mut self, ftl: &mut Ftl) -> Option<PoolId> {
+    pub(crate) fn next_in_turn(&mut self, ftl: &mut Ftl, array: &Array) -> Option<PoolId> {
         let limit = self.limit(ftl);
         // Pools of active units may join; if every pool is a unit, none of them waits.
         let shared = self.jobs.len() < self.waits.len();
         if self.active.iter().all(|&n| n > limit || (n == limit && !shared)) {
             return None;
         }
-        let mut allowed = self.waiting.iter().copied().filter(|&pool| self.allows(pool, limit));
+        let may_begin = |&pool: &PoolId| self.allows(pool, limit) && self.is_idle(pool, array);
+        let mut allowed = self.waiting.iter().copied().filter(may_begin);
         let first = if ftl.victim.orders_pools() {
             ftl.victim.first_pool(&mut allowed.clone(), &ftl.blocks, ftl.clock)
         } else {
@@ -216,17 +255,18 @@ impl Turns {
 /// its turn.
 pub(crate) struct PoolTurn<'a> {
     pub(crate) turns: &'a Turns,
+    pub(crate) array: &'a Array,
     pub(crate) in_turn: bool,
 }
 
 impl Turn for PoolTurn<'_> {
     fn may_level(&self, ftl: &Ftl, pool: PoolId) -> bool {
-        self.turns.has_turn(ftl, pool)
+        self.turns.has_turn(ftl, pool) && self.turns.is_idle(pool, self.array)
     }
 
     fn may_collect(&self, ftl: &Ftl, pool: PoolId) -> bool {
         let lines_up = !self.in_turn && self.turns.pools_line_up(ftl);
-        !lines_up && !self.turns.waits(pool) && self.turns.has_turn(ftl, pool)
+        !lines_up && !self.turns.waits(pool) && self.may_level(ftl, pool)
     }
 
     fn binds_reserve(&self) -> bool {

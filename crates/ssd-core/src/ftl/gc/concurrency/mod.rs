@@ -38,6 +38,11 @@ crate::plugs! {
             LimitUnit::Pools
         }
 
+        /// Whether a unit begins only when it has no operation of the host, and counts until it has none again.
+        fn waits_until_idle(&self) -> bool {
+            false
+        }
+
         /// Whether foreground collection, even at the hard reserve, waits for its turn and counts like any other.
         fn binds_reserve(&self) -> bool {
             false
