@@ -2,23 +2,15 @@
 
 use crate::config::tables::*;
 
-/// What power cuts need of parity groups: a page is at home where it is looked for, and a write with FUA ends when its
-/// data, or what has replaced them, survive a cut.
+/// A write with FUA has to end when its data, or what has replaced them, survive a cut.
 pub(super) fn with_parity(config: &Config) -> Option<String> {
-    if config.power.is_off() || config.raid.group == 0 {
-        return None;
-    }
-    let mut wrong = Vec::new();
-    if config.raid.redirect.policy != "none" {
-        wrong.push("raid.redirect = \"none\", as a mount knows the chip of a page by its address");
-    }
-    if config.host.write_buffer_pages > 0 {
-        wrong.push(
-            "host.write_buffer_pages = 0, as a write with FUA ends with a TRIM of its page, which a cut may undo",
-        );
-    }
-    let reason = "power cuts with parity groups need";
-    (!wrong.is_empty()).then(|| format!("{reason} {}", wrong.join(", and ")))
+    let conflicts =
+        !config.power.is_off() && config.raid.group > 0 && config.host.write_buffer_pages > 0;
+    conflicts.then(|| {
+        "power cuts with parity groups need host.write_buffer_pages = 0, as a write with FUA ends \
+         with a TRIM of its page, which a cut may undo"
+            .to_string()
+    })
 }
 
 /// An erase that is repeated could be the last one of its block.

@@ -123,7 +123,7 @@ struct Update {
     parity: Parity,
     /// Whether a page that it was to read is lost, so that it reads again.
     reads_again: bool,
-    /// Where power may be cut: later TRIMs of pages that it trims, which end with it.
+    /// Where power may be cut: later TRIMs and copies of pages that it trims, which end with it.
     joined: Vec<RequestSlot>,
 }
 
