@@ -5,7 +5,7 @@ use crate::rig::group_cuts::{
     NEVER, cut_everywhere, fail_everywhere, failing, filled, groups, with_checkpoints,
     with_little_nvram,
 };
-use crate::rig::named;
+use crate::rig::{PAGE, alone, finish, named, whole};
 use crate::rig::parity::on_demand;
 use crate::rig::runs::{Mix, Run};
 use ssd_core::config::{
@@ -13,7 +13,9 @@ use ssd_core::config::{
     TimingModel,
 };
 use ssd_core::ftl::raid::redirect;
+use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::Device as _;
+use ssd_core::host::request::Op;
 use ssd_core::plug::Value;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, PlaneId};
@@ -107,6 +109,30 @@ fn shared_pages_survive_cuts_and_failed_chips() {
     assert!(undone > 50, "{undone} updates were cut off");
     fail_everywhere(&config, COPIED, steps().step_by(29), 0);
     fail_everywhere(&with_checkpoints(config, 40), COPIED, steps().step_by(23), 1);
+}
+
+/// A copy trims the pages whose sources hold nothing. The page between them has data since.
+#[test]
+fn a_copy_trims_no_page_between_trimmed_ones() {
+    let mut c = sharing(groups(4));
+    c.device.channels = 8;
+    let mut ssd = crate::rig::filled(&c);
+    alone(&mut ssd, whole(Op::Trim, 3, 1));
+    alone(&mut ssd, whole(Op::Trim, 5, 1));
+    let source = SourceRange { sector: 3 * PAGE, sectors: 3 * PAGE };
+    ssd.submit(ssd.now(), &whole(Op::Copy, 0, 3), Some(&encode(&[source]))).unwrap();
+    finish(&mut ssd).unwrap();
+    let digests = |ssd: &Ssd| {
+        let ftl = &ssd.core.ftl;
+        let pages = [0, 1, 2].map(|lpn| ftl.owners.committed(Lpn(lpn)));
+        pages.map(|page| page.map_or(0, |page| ftl.flash.digest(page)))
+    };
+    let before = digests(&ssd);
+    assert!(before[1] != 0 && [before[0], before[2]] == [0, 0], "{before:x?}");
+    ssd.power_cut().unwrap();
+    ssd.mount(false).unwrap();
+    ssd.audit().unwrap();
+    assert_eq!(digests(&ssd), before);
 }
 
 /// Records that find no room wait for checkpoints, and with them the copies, later writes of their groups, and erases.

@@ -322,15 +322,13 @@ impl Raid {
         }
         let update = self.at(op.update()?);
         assert_eq!(update.stage, Stage::Programming, "{slot:?} waits before its update programs");
-        let slots = update.data().map(|page| page.slot).chain([update.parity.slot]);
-        let slots: Vec<OpSlot> = slots.collect();
+        let slots = || update.data().map(|page| page.slot).chain([update.parity.slot]);
         // The list on a page names the planes of all others.
-        let is_listed =
-            |&slot: &OpSlot| slot != OpSlot::NONE && core.array.ops[slot].ppn != Ppn::NONE;
-        if core.ftl.may_lose_power() && slots.iter().any(is_listed) {
+        let is_listed = |slot: OpSlot| core.array.ops[slot].ppn != Ppn::NONE;
+        if core.ftl.may_lose_power() && slots().any(is_listed) {
             return None;
         }
-        let members = slots.iter().map(|&slot| core.array.ops[slot].plane);
+        let members = slots().map(|slot| core.array.ops[slot].plane);
         let committed = groups.pages(update.group).filter_map(|lpn| core.ftl.owners.committed(lpn));
         let members = members.chain(committed.map(|page| core.ftl.geo.plane_of(page)));
         let members = members.chain(self.shared_planes(op.update()?));
