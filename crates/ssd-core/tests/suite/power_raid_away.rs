@@ -5,9 +5,9 @@ use crate::rig::group_cuts::{
     NEVER, cut_everywhere, fail_everywhere, failing, filled, groups, with_checkpoints,
     with_little_nvram,
 };
-use crate::rig::{PAGE, alone, finish, named, whole};
 use crate::rig::parity::on_demand;
 use crate::rig::runs::{Mix, Run};
+use crate::rig::{PAGE, alone, finish, named, whole};
 use ssd_core::config::{
     Blocking, BlockingScope, BusyUnit, Config, DataMode, Granularity, PowerCut, RemapMode,
     TimingModel,
@@ -143,6 +143,7 @@ fn so_do_those_whose_records_wait() {
     let undone = cut_everywhere(&config, load, 0..500);
     assert!(undone > 50, "{undone} updates were cut off");
     fail_everywhere(&config, load, (0..400).step_by(17), 1);
+    cut_everywhere(&with_checkpoints(sharing(two_groups()), 5), COPIED, (0..600).step_by(2));
     let mut slow = sharing(two_groups());
     slow.power.nvram_ns = 2_000_000;
     cut_everywhere(&slow, load, (0..900).step_by(3));
