@@ -113,6 +113,23 @@ CASES: dict[str, dict[str, object]] = {
 
 
 PARITY: dict[str, object] = {"raid.group": 4, **CHECKPOINT}
+SPARE: dict[str, object] = {"raid.spares": 1}
+REDIRECTED: dict[str, object] = {
+    **PARITY,
+    "raid.group": 2,
+    "raid.redirect": "deferred-gc",
+    "gc.trigger": {"policy": "on-demand", "soft": 6, "by": "any", "idle": True},
+    "gc.blocking": "plane",
+    "timing.model": "serial",
+    "timing.sram": "12 us",
+}
+SHARED: dict[str, object] = {
+    **PARITY,
+    "remap.mode": "share",
+    "workload.copy": 0.4,
+    "workload.read": 0.3,
+    "device.over_provisioning": 0.6,
+}
 PARITY_CASES: dict[str, dict[str, object]] = {
     "parity": PARITY,
     "buffer": {**PARITY, **BUFFER},
@@ -123,6 +140,12 @@ PARITY_CASES: dict[str, dict[str, object]] = {
         "raid.spares": 1,
         "power.cut": {"at": ["30 ms", "160 ms", "300 ms"]},
     },
+    "redirected": REDIRECTED,
+    "redirected-failure": {**REDIRECTED, "raid.fail": {"chip": 1, "at": "170 ms"}, **SPARE},
+    "copies": SHARED,
+    "copies-programmed": {**SHARED, "remap.mode": "copy", "run.data": "digest"},
+    "copies-failure": {**SHARED, "raid.fail": {"chip": 2, "at": "170 ms"}, **SPARE},
+    "copies-redirected": {**SHARED, **REDIRECTED},
 }
 
 

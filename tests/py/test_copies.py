@@ -65,6 +65,30 @@ def test_the_answers_of_five_papers_work_in_one_drive(tmp_path: Path) -> None:
     assert report.controller.pages_from_buffer > 0
 
 
+def test_they_survive_cuts_and_a_failed_chip(tmp_path: Path) -> None:
+    settings = {
+        "workload.requests": 6000,
+        "workload.warmup_requests": 0,
+        "run.data": "digest",
+        "power.cut": {"every": "200 ms"},
+        "raid.fail": {"chip": 3, "at": "1 s"},
+        "raid.spares": 1,
+    }
+    report = ssdlab.run(
+        ROOT / "examples/five-answers.toml", set=settings, out=tmp_path / "a", progress=False
+    )
+    remap, raid, power = report.remap, report.raid, report.power
+    assert remap is not None
+    assert raid is not None
+    assert power is not None
+    assert raid.failure is not None
+    assert power.cuts > 8
+    assert sum(recovery.updates_undone for recovery in power.recoveries) > 0
+    assert (raid.failure.pages_left, raid.failure.pages_lost > 100) == (0, True)
+    assert min(remap.shared, remap.copied_chip) > 100
+    assert min(raid.redirected, raid.deferred_gcs) > 0
+
+
 def test_a_snapshot_keeps_shared_pages(tmp_path: Path) -> None:
     one = device("share")
     one.write(0, 16)

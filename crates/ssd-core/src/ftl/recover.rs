@@ -20,7 +20,7 @@ use crate::nand::nvram::Record;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use groups::FoundGroups;
 use image::Image;
-use scan::NewestPages;
+use scan::{NewestPages, Places};
 
 /// No page.
 const NONE: u32 = u32::MAX;
@@ -206,10 +206,16 @@ impl Ftl {
     ) {
         debug_assert!(self.groups.is_none(), "pages of groups are found together");
         let newest = NewestPages::of(self, records, image, findings);
-        let (valid, shared) = (newest.valid(self.geo.pages), newest.shared(self));
+        self.load_owners(newest.places);
+    }
+
+    /// Load the owners of the pages in `places`.
+    fn load_owners(&mut self, places: Places) {
+        let (valid, shared) = (places.valid(self.geo.pages), places.shared(self));
+        debug_assert!(places.copied.is_empty() || self.recorded.is_some(), "owners of no copy");
         self.owners.load(&valid, self.flash.lpns(), &shared).expect("one page each");
         if let Some(recorded) = &mut self.recorded {
-            recorded.sequences = newest.copied;
+            recorded.sequences = places.copied;
         }
     }
 
@@ -220,9 +226,9 @@ impl Ftl {
         image: Option<&Image>,
         findings: &mut MountFindings,
     ) {
-        debug_assert!(self.recorded.is_none(), "the config layer has refused copies");
         let found = FoundGroups::of(self, records, image);
-        self.owners.load(&found.valid, self.flash.lpns(), &[]).expect("one page each");
+        debug_assert!(found.undone == 0 || image.is_some(), "updates before the first checkpoint");
+        self.load_owners(found.places);
         for (lpn, numbers) in found.lost {
             self.lose(lpn, numbers);
         }

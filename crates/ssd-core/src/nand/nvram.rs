@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// Bytes of the record of a TRIM.
 pub const TRIM_BYTES: u64 = 16;
-/// Bytes of the record of an owner.
+/// Bytes of the record of an owner: LPNs and page in 4, numbers in 5 or 6 each.
 pub const SHARE_BYTES: u64 = 32;
 /// Bytes that are written at once.
 const LINE_BYTES: u64 = 64;
@@ -33,6 +33,8 @@ pub enum Record {
         sequence: u64,
         /// What the out-of-band area of the page held: with another LPN or number, the record is stale.
         carried: (Lpn, u64),
+        /// With parity groups, the number of an update from which on its group has these data there; otherwise 0.
+        update: u64,
     },
 }
 

@@ -66,11 +66,11 @@ impl Ssd {
         }
         if self.raid.is_some() {
             self.copy_to_groups((slot, request), pages, &sources);
-            return self.core.finish_later(slot);
-        }
-        for (number, source) in (0..).zip(sources) {
-            let part = Part { request: slot, number };
-            self.copy_page((part, request.stream), Lpn(pages.first + number), source);
+        } else {
+            for (number, source) in (0..).zip(sources) {
+                let part = Part { request: slot, number };
+                self.copy_page((part, request.stream), Lpn(pages.first + number), source);
+            }
         }
         if let Some(power) = &mut self.power {
             power.write_records(&mut self.core);

@@ -28,6 +28,7 @@ mod power;
 mod power_limits;
 mod power_preflush;
 mod power_raid;
+mod power_raid_away;
 mod power_records;
 mod power_runs;
 mod power_storms;

@@ -1,58 +1,22 @@
 //! Power cuts with parity groups: what was acknowledged as durable survives any cut, also if a chip fails with it.
 
 use crate::rig::cuts::{Cuts, Load};
+use crate::rig::group_cuts::{
+    NEVER, cut_everywhere, fail_everywhere, failing, filled, groups, mount_at, with_checkpoints,
+    with_little_nvram,
+};
 use crate::rig::runs::{Mix, Run};
 use crate::rig::{alone, device, named, victim, whole};
-use ssd_core::config::{
-    ChipFailure, Config, DataMode, GroupReads, ParityUpdate, PowerCut, TimingModel,
-};
+use ssd_core::config::{Config, DataMode, GroupReads, ParityUpdate, PowerCut, TimingModel};
 use ssd_core::host::device::Device as _;
 use ssd_core::host::request::Op;
-use ssd_core::metrics::report::Recovery;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
-
-/// A time that no run reaches.
-const NEVER: u64 = 1 << 40;
-
-/// Groups of `chips` chips, on as many channels, with 12 blocks of 8 pages each; a window of two copies.
-fn groups(chips: u32) -> Config {
-    let mut c = device([chips, 1, 1], 12, 8, 0);
-    c.raid.group = chips;
-    c.device.user_pages = 48 * (chips - 1);
-    c.run.data = DataMode::Digest;
-    c.power.cut = PowerCut::OnRequest;
-    c.gc.window = 2;
-    c
-}
-
-/// `config`, of which these chips fail.
-fn failing(config: &Config, failures: &[(u32, u64)], spares: u32) -> Config {
-    let mut c = config.clone();
-    c.raid.fail = failures.iter().map(|&(chip, at_ns)| ChipFailure { chip, at_ns }).collect();
-    c.raid.spares = spares;
-    c
-}
-
-fn filled(config: &Config, load: Load) -> Cuts {
-    Cuts::new(config, load, config.device.user_pages)
-}
-
-/// Cut power after each of the first `steps` steps of a run. Returns the number of updates that did not count.
-fn cut_everywhere(config: &Config, load: Load, steps: u64) -> u64 {
-    let mut undone = 0;
-    for at in 0..steps {
-        let mut run = filled(config, load);
-        undone += run.cut_after(at, &at).updates_undone;
-        run.read_back();
-    }
-    undone
-}
 
 #[test]
 fn a_cut_after_every_event_loses_no_acknowledged_page() {
     for chips in [3, 4] {
-        let undone = cut_everywhere(&groups(chips), Load::MIXED, 500);
+        let undone = cut_everywhere(&groups(chips), Load::MIXED, 0..500);
         assert!(undone > 100, "{undone} updates were cut off");
     }
 }
@@ -65,35 +29,6 @@ fn so_does_one_after_every_event_that_follows_a_cut() {
             let mut run = filled(&config, Load::MIXED);
             run.cut_after(first, &first);
             run.cut_after(second, &(first, second));
-        }
-    }
-}
-
-/// The mount after a cut at step `at` of a run in which no chip fails, and its end.
-fn mount_at(config: &Config, load: Load, at: u64) -> (Recovery, u64) {
-    let mut run = filled(config, load);
-    let recovery = run.cut_after(at, &at);
-    let end = recovery.cut_at + recovery.time;
-    (recovery, end)
-}
-
-/// Cut power at each of these steps of a run; chip after chip fails during the mount, or just after it. Then cut again.
-fn fail_everywhere(config: &Config, load: Load, steps: impl Iterator<Item = u64>, spares: u32) {
-    let chips = config.device.channels * config.device.chips_per_channel;
-    for at in steps {
-        let (recovery, end) = mount_at(&failing(config, &[(0, NEVER)], spares), load, at);
-        for chip in 0..chips {
-            for fails_at in [recovery.cut_at + 1, end - 1, end + 1] {
-                let what = (at, chip, fails_at - recovery.cut_at);
-                let mut run = filled(&failing(config, &[(chip, fails_at)], spares), load);
-                run.cut_after(at, &what);
-                // From nothing done since the failure to much of the rebuild.
-                run.cut_after(2 + (at * 7 + u64::from(chip) * 5) % 41, &(what, "again"));
-                if at % 5 == 0 {
-                    run.cut_after(15, &(what, "a third time"));
-                }
-                run.read_back();
-            }
         }
     }
 }
@@ -155,24 +90,12 @@ fn a_second_chip_may_fail_once_the_first_has_been_rebuilt() {
     }
 }
 
-/// Checkpoints every `pages` pages written.
-fn with_checkpoints(mut c: Config, pages: u64) -> Config {
-    c.power.checkpoint_bytes = pages * 2048;
-    c
-}
-
-/// Little NVRAM, whose records take long, so that TRIMs wait for checkpoints.
-fn with_little_nvram(mut c: Config) -> Config {
-    (c.power.nvram_bytes, c.power.nvram_ns) = (64, 4000);
-    c
-}
-
 #[test]
 fn checkpoints_cover_no_page_of_an_update_that_has_not_committed() {
     let load = Load { trim: 30, ..Load::MIXED };
     let steps = (0..260).step_by(3);
     for config in [with_checkpoints(groups(4), 8), with_little_nvram(groups(3))] {
-        cut_everywhere(&config, load, 350);
+        cut_everywhere(&config, load, 0..350);
         fail_everywhere(&config, load, steps.clone(), 1);
     }
 }
@@ -182,13 +105,13 @@ fn a_volatile_buffer_loses_what_no_flush_has_covered_and_nothing_else() {
     let mut c = groups(4);
     (c.host.write_buffer_pages, c.timing.sram_ns) = (9, 30);
     let load = Load { flush: 8, fua: 15, ..Load::MIXED };
-    assert!(cut_everywhere(&c, load, 400) > 50, "updates from the buffer were cut off");
+    assert!(cut_everywhere(&c, load, 0..400) > 50, "updates from the buffer were cut off");
     fail_everywhere(&c, load, (0..300).step_by(13), 1);
     // Pages wait for room while they are trimmed and overwritten.
     for (seed, mut config) in (2..).zip([c.clone(), with_little_nvram(c)]) {
         let load = Load { seed, trim: 30, flush: 3, fua: 60, depth: 12, ..Load::MIXED };
         config.host.write_buffer_pages = 2;
-        assert!(cut_everywhere(&config, load, 400) > 50, "updates from the buffer were cut off");
+        assert!(cut_everywhere(&config, load, 0..400) > 50, "updates from the buffer were cut off");
         fail_everywhere(&config, load, (0..300).step_by(29), 1);
     }
 }
@@ -281,7 +204,7 @@ fn shapes() -> Vec<(&'static str, Config)> {
 fn neither_does_a_device_of_another_shape() {
     let mut undone = 0;
     for (_, config) in shapes() {
-        undone += cut_everywhere(&config, Load::MIXED, 150);
+        undone += cut_everywhere(&config, Load::MIXED, 0..150);
         fail_everywhere(&config, Load::MIXED, (20..180).step_by(31), 1);
     }
     assert!(undone > 100, "{undone} updates were cut off");

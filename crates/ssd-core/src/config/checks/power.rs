@@ -2,20 +2,15 @@
 
 use crate::config::tables::*;
 
-/// What power cuts need of parity groups: a page is at home where it is looked for, and what survives is on flash.
+/// With parity groups, what survives a cut is on flash.
 pub(super) fn with_parity(config: &Config) -> Option<String> {
-    if config.power.is_off() || config.raid.group == 0 {
-        return None;
-    }
-    let mut wrong = Vec::new();
-    if config.raid.redirect.policy != "none" {
-        wrong.push("raid.redirect = \"none\", as a mount knows the chip of a page by its address");
-    }
-    if config.power.buffer == BufferPower::Protected && config.host.write_buffer_pages > 0 {
-        wrong.push("power.buffer = \"volatile\", as updates of groups are not saved");
-    }
-    let reason = "power cuts with parity groups need";
-    (!wrong.is_empty()).then(|| format!("{reason} {}", wrong.join(", and ")))
+    let is_saved =
+        config.power.buffer == BufferPower::Protected && config.host.write_buffer_pages > 0;
+    (!config.power.is_off() && config.raid.group > 0 && is_saved).then(|| {
+        "power cuts with parity groups need power.buffer = \"volatile\", as updates of groups are \
+         not saved"
+            .to_string()
+    })
 }
 
 /// An erase that is repeated could be the last one of its block.

@@ -65,17 +65,11 @@ pub(super) fn copies(config: &Config) -> Option<String> {
     if config.raid.group == 0 || config.remap.is_off() {
         return None;
     }
-    let mut wrong = Vec::new();
-    if config.host.write_buffer_pages > 0 {
-        wrong.push("host.write_buffer_pages = 0, as a source in the buffer is in no update yet");
-    }
-    if !config.power.is_off() {
-        wrong.push(
-            "power.cut = \"never\", as the lists of a group name the pages that were programmed for it",
-        );
-    }
-    let reason = "copies with parity groups need";
-    (!wrong.is_empty()).then(|| format!("{reason} {}", wrong.join(", and ")))
+    (config.host.write_buffer_pages > 0).then(|| {
+        "copies with parity groups need host.write_buffer_pages = 0, as a source in the buffer is \
+         in no update yet"
+            .to_string()
+    })
 }
 
 /// The state that they begin with.

@@ -45,7 +45,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         ],
         raid::places,
     ),
-    check(&["remap.mode", "raid.group", "host.write_buffer_pages", "power.cut"], raid::copies),
+    check(&["remap.mode", "raid.group", "host.write_buffer_pages"], raid::copies),
     check(&["raid.group", "precondition.steady_state"], raid::start),
     check(&["controller.firmware_p99", "controller.firmware_p50"], firmware),
     check(&["raid.fail", "device.channels", "device.chips_per_channel"], raid::failures),
@@ -55,7 +55,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
     ),
     check(&["gc.concurrency", "raid.group"], raid::rotation),
     check(
-        &["power.cut", "raid.group", "raid.redirect", "power.buffer", "host.write_buffer_pages"],
+        &["power.cut", "raid.group", "power.buffer", "host.write_buffer_pages"],
         power::with_parity,
     ),
     check(&["power.cut", "wear.endurance"], power::with_endurance),

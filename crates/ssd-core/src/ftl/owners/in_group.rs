@@ -11,6 +11,7 @@ impl Ftl {
     pub fn claim_in_group(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Option<Ppn> {
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
+        self.needs_no_record(lpn);
         let before = match self.owners.newest(lpn) {
             Entry::Slot(newest) if newest != slot => return self.takes_under(lpn, ppn),
             Entry::Slot(newest) => self.owners.under(newest),
@@ -46,6 +47,7 @@ impl Ftl {
     /// Commit the TRIM in `slot` of a page in a parity group: `lpn` no longer has a page. Returns the one before it.
     pub fn trim_in_group(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
         debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is not the host's");
+        self.needs_no_record(lpn);
         let newest = self.newest_slot(lpn);
         let before = self.owners.under(newest);
         if let Some(before) = before {

@@ -73,20 +73,33 @@ impl Ftl {
 
     /// `lpn` has become an owner of `page` by the copy with admission number `sequence`.
     pub(crate) fn record_owner(&mut self, lpn: Lpn, page: Ppn, sequence: u64) {
-        let carried = (self.flash.lpn(page), self.flash.sequence(page));
         debug_assert_eq!(self.owners.committed(lpn), Some(page), "{lpn:?} is elsewhere");
+        let record = self.share_record(lpn, page, sequence);
         let Some(recorded) = &mut self.recorded else { return };
         debug_assert!(sequence > 0, "{lpn:?} owns {page:?} by no copy");
         recorded.sequences.insert(lpn, sequence);
-        recorded.records.push(Record::Share { lpn, page, sequence, carried });
+        recorded.records.push(record);
+    }
+
+    /// The record that says that the data of `lpn` with admission number `sequence` are on `page`.
+    fn share_record(&self, lpn: Lpn, page: Ppn, sequence: u64) -> Record {
+        let carried = (self.flash.lpn(page), self.flash.sequence(page));
+        debug_assert!(!self.flash.is_torn(page), "{page:?} carries nothing");
+        let parity = self.groups.as_ref().map(|groups| groups.parity(groups.group_of(lpn)));
+        let update = parity.map_or(0, |parity| self.number_of(parity));
+        Record::Share { lpn, page, sequence, carried, update }
+    }
+
+    /// Owners of which only a record or the checkpoint has the admission numbers.
+    pub(crate) fn recorded_owners(&self) -> u64 {
+        self.recorded.as_ref().map_or(0, |recorded| recorded.sequences.len() as u64)
     }
 
     /// Note that `lpn` owns the copy of `source`, a page of a victim that still exists. A mount may have to give up the
     /// block with the copies, so this page is recorded, too.
     pub(crate) fn record_owner_too(&mut self, lpn: Lpn, source: Ppn, sequence: u64) {
-        let carried = (self.flash.lpn(source), self.flash.sequence(source));
         debug_assert_ne!(self.owners.committed(lpn), Some(source), "{lpn:?} owns its victim");
-        self.add_record(Record::Share { lpn, page: source, sequence, carried });
+        self.add_record(self.share_record(lpn, source, sequence));
     }
 
     /// Record the owners of `source` that its out-of-band area does not name, before they all move to its copy
@@ -100,12 +113,13 @@ impl Ftl {
         let owners: Vec<Lpn> = self.owners.owners(source, self.flash.lpn(source)).collect();
         for lpn in owners {
             let sequence = self.owner_sequence(lpn, source);
+            let record = self.share_record(lpn, target, sequence);
             let Some(recorded) = &mut self.recorded else { return };
             if (lpn, sequence) == carried {
                 recorded.sequences.remove(&lpn);
             } else {
                 recorded.sequences.insert(lpn, sequence);
-                recorded.records.push(Record::Share { lpn, page: target, sequence, carried });
+                recorded.records.push(record);
             }
         }
     }

@@ -23,6 +23,7 @@ impl Ftl {
     pub(in crate::ftl) fn disown_committed(&mut self, lpn: Lpn) {
         let committed = self.owners.committed(lpn).expect("it is on flash");
         debug_assert!(self.owners.is_valid(committed), "{committed:?} has no owner");
+        self.needs_no_record(lpn);
         self.disown(committed, lpn);
         match self.owners.newest(lpn) {
             Entry::Slot(newest) => self.owners.under[newest.at()] = Ppn::NONE,

@@ -83,6 +83,12 @@ impl LostPages {
         self.lacking[plane.at()]
     }
 
+    /// Whether pages may be missing on any plane.
+    pub(in crate::ftl) fn lacks_some(&self) -> bool {
+        debug_assert!(!self.misses_a_chip() || self.lacking.contains(&true), "it lacks a chip");
+        self.lacking.contains(&true)
+    }
+
     /// Forget which pages are lost, as a power cut does.
     pub(in crate::ftl) fn lose_power(&mut self) {
         self.pages.clear();

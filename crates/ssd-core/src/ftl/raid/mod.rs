@@ -1,7 +1,7 @@
 //! Parity over chips: where the pages of a group are, what an update of its parity reads and programs (`layout`,
 //! `plan`, both without a device), its steps, which pages may share one (`share`), and the audit.
 
-mod durable;
+pub(in crate::ftl) mod durable;
 pub mod layout;
 pub mod lost;
 pub mod plan;

@@ -19,7 +19,7 @@ impl Ftl {
                 continue;
             }
             let numbers =
-                Numbers { sequence: self.flash.sequence(page), listed: self.number_on(page) };
+                Numbers { sequence: self.owner_sequence(lpn, page), listed: self.number_of(lpn) };
             self.disown_committed(lpn);
             is_recoverable &= self.lose(lpn, numbers);
             count += 1;

@@ -32,6 +32,8 @@ pub struct Image {
     pub(super) settled: Vec<u16>,
     /// Erases of each erase unit.
     pub(super) erases: Vec<u32>,
+    /// Planes whose chip has been replaced since.
+    replaced: Vec<PlaneId>,
 }
 
 impl Image {
@@ -81,6 +83,7 @@ impl Image {
             },
             settled,
             erases: ftl.blocks.erases.clone(),
+            replaced: Vec::new(),
         }
     }
 
@@ -131,17 +134,18 @@ impl Image {
     pub fn own_bytes(&self) -> u64 {
         let (units, flash_blocks) = (self.erases.len() as u64, self.settled.len() as u64);
         let fixed = Image::bytes(u64::from(self.logical_pages), flash_blocks, units);
-        let listed = 12 * (self.sequences.len() + self.trims.len()) + 16 * self.sources.len();
-        let listed = listed + 8 * self.numbers.len();
-        debug_assert!(
-            listed as u64 <= Image::MOST_LISTED * u64::from(self.logical_pages),
-            "pages twice"
-        );
-        fixed + listed as u64
+        let pairs = (self.sequences.len() + self.trims.len()) as u64;
+        let listed = Image::OWNER * pairs + 16 * self.sources.len() as u64;
+        debug_assert!(listed <= Image::MOST_LISTED * u64::from(self.logical_pages), "pages twice");
+        fixed + listed + Image::NUMBER * self.numbers.len() as u64
     }
 
-    /// Most bytes of the lists for each LPN. (On a device with parity no owner needs one.)
-    pub const MOST_LISTED: u64 = 12 + 12 + 16;
+    /// Bytes of an LPN with a number, for an owner or a trimmed page.
+    pub const OWNER: u64 = 12;
+    /// Bytes of the number of an LPN in a parity group.
+    pub const NUMBER: u64 = 8;
+    /// Most bytes of the lists for each LPN. (With parity there are numbers, and owners only if pages are shared.)
+    pub const MOST_LISTED: u64 = 2 * Image::OWNER + 16;
 
     /// Pages of the flash block of `block` on its `member`-th plane that the checkpoint covers; none if it has been
     /// erased since.
@@ -160,6 +164,7 @@ impl Image {
 
     /// Cover nothing on `planes`, where another chip has taken the place of the one that was there.
     pub(crate) fn uncover(&mut self, ftl: &Ftl, planes: &[PlaneId]) {
+        self.replaced.extend(planes);
         let members = ftl.geo.members as usize;
         for (at, settled) in self.settled.iter_mut().enumerate() {
             let first = ftl.geo.first_plane(BlockId((at / members) as u32));
@@ -187,8 +192,12 @@ impl Image {
         rank: impl Fn(Ppn) -> R,
     ) -> Option<(Ppn, Option<u64>)> {
         let is_readable = |page: Ppn| {
+            // It may be one that the checkpoint does not cover. No scan finds an owner that the page does not carry.
+            let (block, plane) = (ftl.geo.block_of(page).at(), ftl.geo.plane_of(page));
+            let stays = self.erases[block] == ftl.blocks.erases[block];
             // A member of a superblock may have been erased alone, and closed by a mount since.
-            self.covers(ftl, page) && !ftl.flash.is_torn(page) && !ftl.flash.is_lost(page)
+            let has_data = !ftl.flash.is_torn(page) && !ftl.flash.is_lost(page);
+            stays && has_data && !self.replaced.contains(&plane)
         };
         let target = Ppn(self.map[lpn.at()]);
         if target.0 == NONE {

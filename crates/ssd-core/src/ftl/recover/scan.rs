@@ -7,11 +7,16 @@ use crate::nand::nvram::Record;
 use crate::units::{BlockId, Lpn, Ppn};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The page with the newest data of each LPN.
-pub(super) struct NewestPages {
+/// Where the data of each LPN are.
+pub(super) struct Places {
     page: Vec<u32>,
     /// The admission numbers of copies that only a record or the checkpoint names.
     pub(super) copied: BTreeMap<Lpn, u64>,
+}
+
+/// The page with the newest data of each LPN.
+pub(super) struct NewestPages {
+    pub(super) places: Places,
     /// By block, how far its programs got.
     filled: Vec<FillState>,
 }
@@ -103,7 +108,7 @@ impl NewestPages {
                 }
             }
         }
-        let mut newest = NewestPages { page, copied, filled };
+        let mut newest = NewestPages { places: Places { page, copied }, filled };
         for block in ftl.good_blocks() {
             for (member, plane) in ftl.geo.planes_of_block(block).enumerate() {
                 let covered = image.map_or(0, |image| image.covered(ftl, block, member));
@@ -127,10 +132,10 @@ impl NewestPages {
             let page = Ppn(page);
             findings.compared[ftl.geo.plane_of(page).at()][ftl.geo.type_of(page)] += 1;
         }
-        let pages = newest.page.iter().filter(|&&page| page != NONE);
+        let pages = newest.places.page.iter().filter(|&&page| page != NONE);
         let highest = pages.map(|&page| ftl.flash.sequence(Ppn(page))).max();
         let recorded = records.iter().map(Record::sequence).max();
-        let copied = newest.copied.values().copied().max();
+        let copied = newest.places.copied.values().copied().max();
         findings.sequence = highest.max(recorded).max(copied).unwrap_or(0);
         newest
     }
@@ -153,7 +158,7 @@ impl NewestPages {
         if trims.end(lpn, sequence) {
             return;
         }
-        let before = self.page[lpn.at()];
+        let before = self.places.page[lpn.at()];
         if before != NONE {
             let previous = Ppn(before);
             if image.is_some_and(|image| image.names(lpn, previous)) {
@@ -164,14 +169,14 @@ impl NewestPages {
                 return;
             }
         }
-        self.page[lpn.at()] = page.0;
-        self.copied.remove(&lpn);
+        self.places.page[lpn.at()] = page.0;
+        self.places.copied.remove(&lpn);
     }
 
     /// Admission number of the data of `lpn` on `page`, the newest so far.
     fn sequence(&self, ftl: &Ftl, lpn: Lpn, page: Ppn) -> u64 {
-        debug_assert_eq!(self.page[lpn.at()], page.0, "{lpn:?} has newer data");
-        self.copied.get(&lpn).copied().unwrap_or_else(|| ftl.flash.sequence(page))
+        debug_assert_eq!(self.places.page[lpn.at()], page.0, "{lpn:?} has newer data");
+        self.places.copied.get(&lpn).copied().unwrap_or_else(|| ftl.flash.sequence(page))
     }
 
     /// Take a record of where the data of an LPN are into account. It is stale if that page has been programmed again.
@@ -183,7 +188,7 @@ impl NewestPages {
         image: Option<&Image>,
         compared: &mut Vec<u32>,
     ) {
-        let Record::Share { lpn, page, sequence, carried } = *record else { return };
+        let Record::Share { lpn, page, sequence, carried, .. } = *record else { return };
         debug_assert!(lpn.0 < ftl.geo.user_pages, "{record:?} is beyond the device");
         // The others have just been read.
         if image.is_some_and(|image| image.covers(ftl, page)) {
@@ -192,7 +197,7 @@ impl NewestPages {
         if (ftl.flash.lpn(page), ftl.flash.sequence(page)) != carried || trims.end(lpn, sequence) {
             return;
         }
-        let before = self.page[lpn.at()];
+        let before = self.places.page[lpn.at()];
         if before != NONE {
             let previous = Ppn(before);
             let rank = |page: Ppn| rank(ftl, &self.filled, page);
@@ -200,8 +205,25 @@ impl NewestPages {
                 return;
             }
         }
+        self.places.page[lpn.at()] = page.0;
+        self.places.copied.insert(lpn, sequence);
+    }
+}
+
+impl Places {
+    /// No LPN has data.
+    pub(super) fn empty(ftl: &Ftl) -> Places {
+        let logical = ftl.geo.logical_pages as usize;
+        Places { page: vec![NONE; logical], copied: BTreeMap::new() }
+    }
+
+    /// Note that the data of `lpn` with this `number` are on `page`.
+    pub(super) fn put(&mut self, ftl: &Ftl, (lpn, number): (Lpn, u64), page: Ppn) {
+        debug_assert_eq!(self.page[lpn.at()], NONE, "{lpn:?} has two pages");
         self.page[lpn.at()] = page.0;
-        self.copied.insert(lpn, sequence);
+        if (ftl.flash.lpn(page), ftl.flash.sequence(page)) != (lpn, number) {
+            self.copied.insert(lpn, number);
+        }
     }
 
     /// The owners of every page that has others than the LPN that it carries, as `page << 32 | LPN`, ascending.

@@ -284,6 +284,7 @@ pub(super) fn store(contents: Option<&Contents>, core: &mut Core, slot: OpSlot) 
             core.ftl.flash.copy(moved.source, op.ppn);
             if core.ftl.may_lose_power() {
                 core.ftl.flash.set_sequence(op.ppn, op.sequence);
+                core.ftl.write_list_of_copy(moved.source, op.ppn);
             }
         }
         (_, Some(contents)) => {

@@ -26,10 +26,13 @@ pub(crate) struct Copies {
     mode: RemapMode,
     /// By the slot of a write: the slots of the pages that inherit its flash page.
     heirs: BTreeMap<OpSlot, Vec<OpSlot>>,
-    /// If power may be cut, by the slot of a copy that is in the device, or was the last one there: what it has been
-    /// counted as, and since when that is measured.
-    counted: BTreeMap<RequestSlot, (Nanos, RemapCounts)>,
+    counted: CopyCounts,
 }
+
+/// If power may be cut, by the slot of a copy that is in the device, or was the last one there: what it has been
+/// counted as, and since when that is measured.
+#[derive(Default)]
+pub(super) struct CopyCounts(BTreeMap<RequestSlot, (Nanos, RemapCounts)>);
 
 /// A page that has waited for the program of a write.
 #[derive(Clone, Copy)]
@@ -40,12 +43,61 @@ pub(super) struct Heir {
     is_newest: bool,
 }
 
+impl CopyCounts {
+    /// Begin to count the copy in `request`, which is being admitted.
+    pub(super) fn begin(&mut self, request: RequestSlot) {
+        debug_assert_ne!(request, RequestSlot::NONE, "no request copies");
+        self.0.remove(&request);
+    }
+
+    /// Count a page of the copy in `request`.
+    pub(super) fn add(
+        &mut self,
+        core: &mut Core,
+        request: RequestSlot,
+        counter: impl Fn(&mut RemapCounts) -> &mut u64,
+    ) {
+        let measured = &mut core.ledger.measured;
+        *counter(&mut measured.remap) += 1;
+        if core.ftl.may_lose_power() {
+            let (since, counts) = self.0.entry(request).or_default();
+            if *since != measured.since {
+                (*since, *counts) = (measured.since, RemapCounts::default());
+            }
+            *counter(counts) += 1;
+            debug_assert!(
+                *counter(counts) <= *counter(&mut measured.remap),
+                "{request:?} counts too much"
+            );
+        }
+    }
+
+    /// Take back what the copies in the device have been counted as, because power is cut: they count when they are
+    /// submitted again.
+    pub(super) fn take_back(&mut self, core: &mut Core) {
+        debug_assert!(core.ftl.may_lose_power(), "copies leave a device with power");
+        let measured = &mut core.ledger.measured;
+        for slot in core.front.requests.copies() {
+            let Some((since, counts)) = self.0.remove(&slot) else { continue };
+            if since == measured.since {
+                measured.remap.shared -= counts.shared;
+                measured.remap.copied -= counts.copied;
+                measured.remap.copied_chip -= counts.copied_chip;
+                measured.remap.copied_lost -= counts.copied_lost;
+                measured.remap.unmapped -= counts.unmapped;
+                measured.remap.waited -= counts.waited;
+            }
+        }
+    }
+}
+
 impl Copies {
     /// `None` if copies are refused.
     pub(crate) fn new(config: &Config) -> Option<Box<Copies>> {
         let mode = config.remap.mode;
-        (mode != RemapMode::Off)
-            .then(|| Box::new(Copies { mode, heirs: BTreeMap::new(), counted: BTreeMap::new() }))
+        (mode != RemapMode::Off).then(|| {
+            Box::new(Copies { mode, heirs: BTreeMap::new(), counted: CopyCounts::default() })
+        })
     }
 
     pub(super) fn mode(&self) -> RemapMode {
@@ -68,8 +120,7 @@ impl Copies {
 
     /// Begin to count the copy in `request`, which is being admitted.
     pub(super) fn begin_counting(&mut self, request: RequestSlot) {
-        debug_assert_ne!(request, RequestSlot::NONE, "no request copies");
-        self.counted.remove(&request);
+        self.counted.begin(request);
     }
 
     /// Count a page of the copy in `request`.
@@ -77,21 +128,9 @@ impl Copies {
         &mut self,
         core: &mut Core,
         request: RequestSlot,
-        counter: fn(&mut RemapCounts) -> &mut u64,
+        counter: impl Fn(&mut RemapCounts) -> &mut u64,
     ) {
-        let measured = &mut core.ledger.measured;
-        *counter(&mut measured.remap) += 1;
-        if core.ftl.may_lose_power() {
-            let (since, counts) = self.counted.entry(request).or_default();
-            if *since != measured.since {
-                (*since, *counts) = (measured.since, RemapCounts::default());
-            }
-            *counter(counts) += 1;
-            debug_assert!(
-                *counter(counts) <= *counter(&mut measured.remap),
-                "{request:?} counts too much"
-            );
-        }
+        self.counted.add(core, request, counter);
     }
 
     /// Note that the copy in `slot` has been read and is programmed next.
@@ -102,20 +141,9 @@ impl Copies {
         self.count(core, request, |counts| &mut counts.copied);
     }
 
-    /// Take back what the copies in the device have been counted as, because power is cut: they count when they are
-    /// submitted again.
+    /// Take back what the copies in the device have been counted as, because power is cut.
     pub(super) fn take_back_counts(&mut self, core: &mut Core) {
-        debug_assert!(core.ftl.may_lose_power(), "copies leave a device with power");
-        let measured = &mut core.ledger.measured;
-        for slot in core.front.requests.copies() {
-            let Some((since, counts)) = self.counted.remove(&slot) else { continue };
-            if since == measured.since {
-                measured.remap.shared -= counts.shared;
-                measured.remap.copied -= counts.copied;
-                measured.remap.unmapped -= counts.unmapped;
-                measured.remap.waited -= counts.waited;
-            }
-        }
+        self.counted.take_back(core);
     }
 
     /// Let `lpn` inherit the page of a source whose newest data are in `source`. Returns its slot and that of the write

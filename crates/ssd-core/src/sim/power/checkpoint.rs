@@ -59,7 +59,9 @@ impl Area {
         let units = u64::from(geo.pools * geo.blocks_per_pool);
         let blocks = units * u64::from(geo.members);
         let logical = u64::from(geo.logical_pages);
-        let most = Image::bytes(logical, blocks, units) + Image::MOST_LISTED * logical;
+        let shares_in_groups = config.raid.group > 0 && !config.remap.is_off();
+        let listed = Image::MOST_LISTED + if shares_in_groups { Image::NUMBER } else { 0 };
+        let most = Image::bytes(logical, blocks, units) + listed * logical;
         let stripe = u64::from(config.device.page_bytes) * u64::from(geo.planes);
         // With parity a chip of each group has none of it.
         let chip = stripe.checked_div(u64::from(config.raid.group)).unwrap_or(0);

@@ -8,10 +8,19 @@ use crate::units::{Lpn, Ppn};
 impl Power {
     /// Record that `lpn` shares `page` from now on.
     pub(in crate::sim) fn record_shared(&self, core: &mut Core, lpn: Lpn, page: Ppn) {
-        debug_assert!(core.ftl.owners.is_valid(page), "{lpn:?} shares old data");
         // In the mode `copy` its own page gets a higher number, so that a mount prefers it.
         core.front.sequence += 1;
-        let sequence = core.front.sequence;
+        self.record_owner(core, (lpn, core.front.sequence), page);
+    }
+
+    /// Record that the data of `lpn` with admission number `sequence` are on `page`, which it shares from now on.
+    pub(in crate::sim) fn record_owner(
+        &self,
+        core: &mut Core,
+        (lpn, sequence): (Lpn, u64),
+        page: Ppn,
+    ) {
+        debug_assert!(core.ftl.owners.is_valid(page), "{lpn:?} shares old data");
         core.ftl.record_owner(lpn, page, sequence);
         // A cut may bring back the page of a victim from which the owners of `page` have moved.
         if let Some(&(source, _)) = self.moved.iter().find(|&&(_, target)| target == page) {

@@ -117,6 +117,9 @@ impl Ssd {
         if let Some(copies) = &mut self.copies {
             copies.take_back_counts(&mut self.core);
         }
+        if let Some(raid) = &mut self.raid {
+            raid.take_back_copies(&mut self.core);
+        }
         let (power, core) = self.power_cuts();
         let now = core.array.now;
         let inside = core.front.requests.live().map(|r| WithdrawnRequest {

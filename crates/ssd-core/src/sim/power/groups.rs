@@ -29,8 +29,9 @@ impl Power {
     pub(super) fn begin_last_step(&mut self, core: &Core) -> (u64, u64) {
         let (times, geo) = (&core.array.times, &core.ftl.geo);
         let (logical, blocks) = (u64::from(geo.logical_pages), core.ftl.blocks.len() as u64);
-        let bytes = Image::bytes(logical, blocks * u64::from(geo.members), blocks) + 8 * logical;
-        let pages = self.area.pages_for(bytes);
+        let bytes = Image::bytes(logical, blocks * u64::from(geo.members), blocks);
+        let listed = Image::NUMBER * logical + Image::OWNER * core.ftl.recorded_owners();
+        let pages = self.area.pages_for(bytes + listed);
         let erases = self.area.begin(self.area.next_half(), pages);
         let planes = geo.planes_of_unit(UnitId(0)).len() as u64;
         let time = u64::from(erases) * planes * times.erase_ns + program_time_ns(times, geo, pages);

@@ -10,7 +10,7 @@
 //! home. All become owners, or valid, in the instant of the commit.
 
 use super::admit::has_data;
-use super::{ChangedPage, Raid, Stage};
+use super::{ChangedPage, Raid, Stage, Update};
 use crate::config::{Config, RemapMode};
 use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
@@ -21,10 +21,11 @@ use crate::metrics::counters::Parts;
 use crate::nand::flash::Payload;
 use crate::sim::array::op::{GroupPage, Op, OpKind, Work};
 use crate::sim::contents::Contents;
+use crate::sim::copies::CopyCounts;
 use crate::sim::core::Core;
 use crate::sim::front::Pages;
 use crate::sim::ssd::Ssd;
-use crate::units::{Lpn, Nanos, OpSlot, RequestSlot, UpdateSlot};
+use crate::units::{Lpn, Nanos, OpSlot, PlaneId, RequestSlot, UpdateSlot};
 use std::collections::BTreeMap;
 
 /// The copies under way.
@@ -37,6 +38,7 @@ pub(super) struct GroupCopies {
     heirs: BTreeMap<OpSlot, Vec<OpSlot>>,
     /// Committed sources, with the number of pages that need them.
     pinned: BTreeMap<Lpn, u32>,
+    counted: CopyCounts,
 }
 
 /// A page of a destination.
@@ -64,8 +66,8 @@ enum CopyStep {
 enum Answer {
     /// By a page of its own: not decided yet, or as configured.
     OwnPage,
-    /// By the page of its source, which is on this chip.
-    Shares { chip: u32 },
+    /// By the page of its source, which is on this plane.
+    Shares { plane: PlaneId },
     /// By a page of its own, because its group may not use the chip of its source.
     ChipTaken,
     /// By a page of its own, because its source is lost.
@@ -90,15 +92,20 @@ impl Ssd {
         sources: &[Lpn],
     ) {
         assert_eq!(sources.len(), pages.count as usize, "a page has no source, or two");
+        self.parity().0.copies_mut().counted.begin(slot);
         let mut left = pages.first..pages.first + pages.count;
         while let Some((group, lpns)) = self.core.ftl.parity_groups().take_part(&mut left) {
+            if self.power.is_some() {
+                self.join_trims(slot, lpns.clone());
+            }
             let (raid, core, mut contents) = self.parity_and_contents();
             let source_of = |lpn: u32| sources[(lpn - pages.first) as usize];
             let changes: Vec<(Lpn, Option<Lpn>)> = lpns
                 .map(|lpn| (Lpn(lpn), Some(source_of(lpn)).filter(|&s| has_data(core, s))))
                 .collect();
-            let unmapped = changes.iter().filter(|(_, source)| source.is_none()).count();
-            core.ledger.measured.remap.unmapped += unmapped as u64;
+            for _ in changes.iter().filter(|(_, source)| source.is_none()) {
+                raid.copies_mut().counted.add(core, slot, |counts| &mut counts.unmapped);
+            }
             let changes_it =
                 |&(lpn, source): &(Lpn, Option<Lpn>)| source.is_some() || has_data(core, lpn);
             let changes: Vec<_> = changes.into_iter().filter(changes_it).collect();
@@ -189,7 +196,8 @@ impl GroupCopies {
         debug_assert!(config.raid.group > 0, "a device without parity");
         let has_own_pages = config.remap.mode == RemapMode::Copy;
         let (pages, heirs, pinned) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let copies = GroupCopies { has_own_pages, pages, heirs, pinned };
+        let counted = CopyCounts::default();
+        let copies = GroupCopies { has_own_pages, pages, heirs, pinned, counted };
         (!config.remap.is_off()).then(|| Box::new(copies))
     }
 
@@ -271,6 +279,7 @@ impl Raid {
         let work = Work::GroupWrite { update, stream, page: GroupPage::Copied };
         let entry = self.get(update);
         let (parts, sequence) = (entry.parts, core.front.sequence);
+        let request = entry.cause.request.expect("the host has asked for it");
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, core.array.now) };
         let slot = core.array.ops.insert(op);
         if let Some(contents) = contents {
@@ -288,7 +297,7 @@ impl Raid {
         copies.pages.insert(slot, CopiedPage { source, step, answer, readers: Vec::new() });
         match core.ftl.owners.newest(source) {
             Entry::Slot(change) => {
-                core.ledger.measured.remap.waited += 1;
+                copies.counted.add(core, request, |counts| &mut counts.waited);
                 copies.heirs.entry(change).or_default().push(slot);
                 None
             }
@@ -346,9 +355,9 @@ impl Raid {
                 _ if copies.has_own_pages => Answer::OwnPage,
                 None => Answer::SourceLost,
                 Some(at) if ftl.may_share(page.lpn, at, chips) => {
-                    let chip = ftl.parity_groups().chip_of(ftl.geo.plane_of(at));
-                    chips.push(chip);
-                    Answer::Shares { chip }
+                    let plane = ftl.geo.plane_of(at);
+                    chips.push(ftl.parity_groups().chip_of(plane));
+                    Answer::Shares { plane }
                 }
                 Some(_) => Answer::ChipTaken,
             };
@@ -379,41 +388,65 @@ impl Raid {
         }
     }
 
-    /// The chips on which pages of `update` will share those of their sources.
-    pub(super) fn shared_chips(&self, update: UpdateSlot) -> impl Iterator<Item = u32> + '_ {
+    /// The planes on which pages of `update` will share those of their sources.
+    pub(super) fn shared_planes(&self, update: UpdateSlot) -> impl Iterator<Item = PlaneId> + '_ {
         let slots = self.at(update).pages.iter().map(|page| page.slot);
-        let copied = slots.filter_map(|slot| self.copies.as_ref()?.pages.get(&slot));
-        copied.filter_map(|copied| match copied.answer {
-            Answer::Shares { chip } => Some(chip),
-            _ => None,
-        })
+        slots.filter_map(|slot| self.shared_plane(slot))
     }
 
-    /// Count the pages of copies in `update`, which has been decided and programs.
-    pub(super) fn count_copies(&self, core: &mut Core, update: UpdateSlot) {
-        let Some(copies) = &self.copies else { return };
-        let counts = &mut core.ledger.measured.remap;
-        for page in &self.at(update).pages {
-            let Some(copied) = copies.pages.get(&page.slot) else { continue };
-            let shares = matches!(copied.answer, Answer::Shares { .. });
-            counts.shared += u64::from(shares);
-            counts.copied += u64::from(!shares);
-            counts.copied_chip += u64::from(copied.answer == Answer::ChipTaken);
-            counts.copied_lost += u64::from(copied.answer == Answer::SourceLost);
+    /// The plane on which the page in `slot` will share that of its source, if it is a copy that does.
+    pub(super) fn shared_plane(&self, slot: OpSlot) -> Option<PlaneId> {
+        match self.copies.as_ref()?.pages.get(&slot)?.answer {
+            Answer::Shares { plane } => Some(plane),
+            _ => None,
         }
     }
 
-    /// Commit the page `lpn` in `slot`, which shares that of its source, with its update. If the chip of the source has
-    /// failed meanwhile, `lpn` is lost with it.
+    /// Count the pages of copies in `update`, which has been decided and programs.
+    pub(super) fn count_copies(&mut self, core: &mut Core, update: UpdateSlot) {
+        let Some(copies) = &mut self.copies else { return };
+        let Update { pages, cause, .. } = &self.updates[update.at()];
+        let Some(request) = cause.request else { return };
+        for page in pages {
+            let Some(copied) = copies.pages.get(&page.slot) else { continue };
+            let answer = copied.answer;
+            copies.counted.add(core, request, |counts| match answer {
+                Answer::Shares { .. } => &mut counts.shared,
+                _ => &mut counts.copied,
+            });
+            match answer {
+                Answer::ChipTaken => copies.counted.add(core, request, |c| &mut c.copied_chip),
+                Answer::SourceLost => copies.counted.add(core, request, |c| &mut c.copied_lost),
+                Answer::OwnPage | Answer::Shares { .. } => {}
+            }
+        }
+    }
+
+    /// Take back what the copies in the device have been counted as, because power is cut.
+    pub(in crate::sim) fn take_back_copies(&mut self, core: &mut Core) {
+        if let Some(copies) = &mut self.copies {
+            copies.counted.take_back(core);
+        }
+    }
+
+    /// Commit the page `lpn` in `slot`, which shares that of its source, with its update. Returns it with its admission
+    /// number; `None` if the chip of the source has failed meanwhile, and `lpn` is lost with it.
     #[inline(never)]
-    pub(super) fn commit_shared(&mut self, core: &mut Core, lpn: Lpn, slot: OpSlot) {
+    pub(super) fn commit_shared(
+        &mut self,
+        core: &mut Core,
+        lpn: Lpn,
+        slot: OpSlot,
+    ) -> Option<(Lpn, u64)> {
         let copied = &self.copies_mut().pages[&slot];
-        let Answer::Shares { chip } = copied.answer else { unreachable!("{lpn:?} has its own") };
-        let on_chip =
-            |page: &_| core.ftl.parity_groups().chip_of(core.ftl.geo.plane_of(*page)) == chip;
+        let Answer::Shares { plane } = copied.answer else { unreachable!("{lpn:?} has its own") };
+        let chip_of = |plane| core.ftl.parity_groups().chip_of(plane);
+        let on_chip = |page: &_| chip_of(core.ftl.geo.plane_of(*page)) == chip_of(plane);
         let Some(page) = core.ftl.owners.committed(copied.source).filter(on_chip) else {
-            return self.commit_page(core, lpn, slot);
+            self.commit_page(core, lpn, slot);
+            return None;
         };
+        let sequence = core.array.ops[slot].sequence;
         super::lost::restore_page(core, lpn);
         let before = core.ftl.share_in_group(lpn, slot, page);
         if before != Some(page) {
@@ -421,6 +454,7 @@ impl Raid {
             self.release_page(core, lpn, before);
         }
         core.array.ops.remove(slot);
+        Some((lpn, sequence))
     }
 
     /// Note that the update of `pages` has committed. `None` if the device refuses copies.

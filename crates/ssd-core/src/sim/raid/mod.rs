@@ -129,7 +129,7 @@ struct Update {
 /// What waits for the update of a TRIM where power may be cut.
 #[derive(Clone, Debug, Default)]
 struct TrimWaits {
-    /// Later TRIMs of pages that it trims.
+    /// Later TRIMs and copies of pages that it trims.
     requests: Vec<RequestSlot>,
     /// Its epoch, if there is a write buffer: flushes of this and later epochs wait for it.
     epoch: Option<u64>,

@@ -46,6 +46,7 @@ impl Ssd {
         let (power, core) = self.power_cuts();
         power.end_last_step(core);
         let (raid, core) = self.parity();
+        raid.recount_foreign(&core.ftl, &core.array);
         let Some(failures) = raid.failures.as_deref_mut() else { return };
         for (number, at) in failures.to_come() {
             core.array.set_timer(at.max(core.array.now), Timer::ChipFails(number));

@@ -2,8 +2,10 @@
 
 use super::TrimWaits;
 use crate::ftl::map::Entry;
+use crate::ftl::raid::Change;
 use crate::metrics::counters::Parts;
 use crate::nand::nvram::Record;
+use crate::sim::array::op::Op;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, Ppn, RequestSlot, UpdateSlot};
 
@@ -18,16 +20,23 @@ impl Ssd {
         let groups = core.ftl.parity_groups();
         debug_assert_ne!(page, Ppn::NONE, "{update:?} has programmed nothing");
         for changed in &entry.pages {
-            let number =
-                if changed.is_written() { core.array.ops[changed.slot].sequence } else { 0 };
-            list[groups.position(changed.lpn) as usize] = number;
+            let Op { sequence, plane, .. } = core.array.ops[changed.slot];
+            let number = if changed.change == Change::Trim { 0 } else { sequence };
+            let plane = raid.shared_plane(changed.slot).unwrap_or(plane);
+            list[groups.position(changed.lpn) as usize] =
+                core.ftl.entry_of(changed.lpn, number, plane);
         }
-        *list.last_mut().expect("a group has parity") = entry.age;
+        let parity = match entry.parity.slot {
+            OpSlot::NONE => entry.parity.home,
+            slot => core.array.ops[slot].plane,
+        };
+        *list.last_mut().expect("a group has parity") =
+            core.ftl.entry_of(groups.parity(entry.group), entry.age, parity);
         core.ftl.flash.set_list(page, &list);
     }
 
-    /// Let the TRIM in request slot `slot` wait for the updates under way that trim some of its pages already: a cut
-    /// could bring these pages back.
+    /// Let the TRIM or copy in request slot `slot` wait for the updates under way that trim some of its pages already: a
+    /// cut could bring these pages back.
     pub(super) fn join_trims(&mut self, slot: RequestSlot, lpns: std::ops::Range<u32>) {
         let (raid, core) = self.parity();
         debug_assert!(lpns.end <= core.ftl.geo.user_pages, "pages {lpns:?}");
@@ -46,14 +55,18 @@ impl Ssd {
     /// Record that `pages`, of one group and ascending, have been trimmed, and all that was admitted of them until
     /// `sequence`. A checkpoint that begins now includes it.
     pub(super) fn record_trim(&mut self, pages: &[Lpn], sequence: u64) {
-        let (Some(&first), Some(last)) = (pages.iter().min(), pages.iter().max()) else { return };
-        debug_assert!(last.0 < self.core.ftl.geo.user_pages, "{last:?} is not the host's");
-        if self.power.is_none() {
+        debug_assert!(pages.is_sorted(), "{pages:?} are out of order");
+        if self.power.is_none() || pages.is_empty() {
             return;
         }
         let (power, core) = self.power_cuts();
-        let record = Record::Trim { first, pages: last.0 - first.0 + 1, sequence };
-        power.backlog.push_back(record);
+        // A page between them that a copy has given data is not trimmed.
+        let is_run = |a: &Lpn, b: &Lpn| !(a.0 + 1..b.0).any(|lpn| core.ftl.holds(Lpn(lpn)));
+        for run in pages.chunk_by(is_run) {
+            let (first, last) = (run[0], run[run.len() - 1]);
+            let record = Record::Trim { first, pages: last.0 - first.0 + 1, sequence };
+            power.backlog.push_back(record);
+        }
         power.write_records(core);
         core.ledger.measured.power.trims_waited += u64::from(!power.backlog.is_empty());
     }
@@ -70,6 +83,34 @@ impl Ssd {
             parts.queue_ns += (core.array.now - page.since).0;
             power.end_part_when_recorded(core, request, (core.array.now, parts));
         }
+    }
+
+    /// Record the owners of pages that an update, which has just committed, shares: each with its admission number.
+    #[inline(never)]
+    pub(super) fn record_shared(&mut self, shared: &[(Lpn, u64)]) {
+        if shared.is_empty() || self.power.is_none() {
+            return;
+        }
+        let (power, core) = self.power_cuts();
+        for &named in shared {
+            let page = core.ftl.owners.committed(named.0).expect("it shares a page");
+            power.record_owner(core, named, page);
+        }
+        power.write_records(core);
+    }
+
+    /// End a part of `request`, whose update has committed; its time went to `parts`. Where a cut would lose records,
+    /// it ends when they survive one: the group of the update may hold a page that is found by a record only.
+    #[inline]
+    pub(super) fn end_part_of_update(&mut self, request: RequestSlot, parts: &Parts) {
+        if let Some(power) = &mut self.power
+            && self.copies.is_some()
+            && power.lacks_records(self.core.array.now)
+        {
+            let since = self.core.array.now;
+            return power.end_part_when_recorded(&mut self.core, request, (since, *parts));
+        }
+        self.part_ends(request, parts);
     }
 
     /// End the part of `request` whose update has trimmed these `pages` and committed; its time went to `parts`. If

@@ -159,7 +159,7 @@ impl Raid {
         foreign
     }
 
-    /// Recount after a chip has failed: what was away from home there is lost.
+    /// Recount after a chip has failed, because what was away from home there is lost, or after a mount.
     pub(super) fn recount_foreign(&mut self, ftl: &Ftl, array: &Array) {
         if self.chips.is_some() {
             let foreign = self.count_foreign(ftl, array);
@@ -322,12 +322,17 @@ impl Raid {
         }
         let update = self.at(op.update()?);
         assert_eq!(update.stage, Stage::Programming, "{slot:?} waits before its update programs");
-        let members = update.data().map(|page| page.slot);
-        let members = members.chain([update.parity.slot]).map(|slot| core.array.ops[slot].plane);
+        let slots = || update.data().map(|page| page.slot).chain([update.parity.slot]);
+        // The list on a page names the planes of all others.
+        let is_listed = |slot: OpSlot| core.array.ops[slot].ppn != Ppn::NONE;
+        if core.ftl.may_lose_power() && slots().any(is_listed) {
+            return None;
+        }
+        let members = slots().map(|slot| core.array.ops[slot].plane);
         let committed = groups.pages(update.group).filter_map(|lpn| core.ftl.owners.committed(lpn));
         let members = members.chain(committed.map(|page| core.ftl.geo.plane_of(page)));
-        let members = members.map(|plane| groups.chip_of(plane));
-        let members: Vec<u32> = members.chain(self.shared_chips(op.update()?)).collect();
+        let members = members.chain(self.shared_planes(op.update()?));
+        let members: Vec<u32> = members.map(|plane| groups.chip_of(plane)).collect();
         let write = Write {
             group: groups.chip_of(op.plane) / groups.chips(),
             members: &members,

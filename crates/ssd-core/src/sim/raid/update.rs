@@ -294,10 +294,10 @@ impl Ssd {
         let (group, request, parts) = (entry.group, entry.cause.request, entry.parts);
         let (sequence, waits) = (entry.sequence, std::mem::take(&mut entry.trim));
         assert!(!pages.is_empty(), "{update:?} changes nothing");
-        let mut trimmed = Vec::new();
+        let (mut trimmed, mut shared) = (Vec::new(), Vec::new());
         for page in &pages {
             match page.change {
-                Change::Shared => raid.commit_shared(core, page.lpn, page.slot),
+                Change::Shared => shared.extend(raid.commit_shared(core, page.lpn, page.slot)),
                 Change::Trim => {
                     trimmed.push(page.lpn);
                     raid.commit_trim(core, page.lpn, page.slot);
@@ -319,20 +319,21 @@ impl Ssd {
                 self.release_buffered(&pages[member.pages.clone()], &parts);
             }
         }
+        self.record_shared(&shared);
         let (raid, core) = self.parity();
         let copies = raid.end_copies(core, &pages);
         raid.updates[update.at()].pages = pages;
         let next = raid.remove(update);
         if let Some(request) = request {
             if trimmed.is_empty() {
-                self.part_ends(request, &parts);
+                self.end_part_of_update(request, &parts);
             } else {
                 self.end_trim_of_group((request, waits), &trimmed, (sequence, parts));
             }
         }
         for (member, parts) in merge.iter().flat_map(|merge| merge.shares(&parts)) {
             if let Some(request) = member.cause.request {
-                self.part_ends(request, &parts);
+                self.end_part_of_update(request, &parts);
             }
         }
         self.release_group(group, next);

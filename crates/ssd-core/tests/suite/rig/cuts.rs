@@ -53,8 +53,8 @@ pub(crate) struct Cuts {
     rng: Stream,
     user_pages: u64,
     volatile: bool,
-    /// Whether it gives copies their own pages.
-    copies: bool,
+    /// Admission numbers of a page of a copy, with data or without.
+    numbers_of_copy: [u64; 2],
     /// Pages of the longest copy whose records fit into the NVRAM.
     most_copied: u64,
     /// The changes of every page, in order of admission; the first one is what the last cut, or the start, left.
@@ -86,7 +86,12 @@ impl Cuts {
             user_pages: u64::from(config.device.user_pages),
             volatile: config.host.write_buffer_pages > 0
                 && config.power.buffer == BufferPower::Volatile,
-            copies: config.remap.mode == RemapMode::Copy,
+            numbers_of_copy: match config.remap.mode {
+                _ if config.raid.group > 0 => [1, 0],
+                // The shared page, and its own.
+                RemapMode::Copy => [2, 1],
+                _ => [1, 1],
+            },
             most_copied: config.power.nvram_bytes / SHARE_BYTES,
             changes: (0..config.device.user_pages).map(start).collect(),
             sequence,
@@ -133,8 +138,7 @@ impl Cuts {
         let id = self.ssd.submit(self.ssd.now(), &request, Some(&data)).expect("a valid copy").0;
         for page in 0..count {
             let newest = self.changes[(from + page) as usize].last().expect("the first one");
-            // The shared page, and its own.
-            self.sequence += if self.copies && newest.digest != 0 { 2 } else { 1 };
+            self.sequence += self.numbers_of_copy[usize::from(newest.digest == 0)];
             let change = Change { digest: newest.digest, request: id, durable: false };
             self.changes[(first + page) as usize].push(change);
         }

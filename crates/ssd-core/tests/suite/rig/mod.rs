@@ -4,6 +4,7 @@
 pub(crate) mod any_config;
 mod any_slc;
 pub(crate) mod cuts;
+pub(crate) mod group_cuts;
 pub(crate) mod history;
 pub(crate) mod parity;
 pub(crate) mod runs;
