@@ -123,13 +123,6 @@ REDIRECTED: dict[str, object] = {
     "timing.model": "serial",
     "timing.sram": "12 us",
 }
-SHARED: dict[str, object] = {
-    **PARITY,
-    "remap.mode": "share",
-    "workload.copy": 0.4,
-    "workload.read": 0.3,
-    "device.over_provisioning": 0.6,
-}
 PARITY_CASES: dict[str, dict[str, object]] = {
     "parity": PARITY,
     "buffer": {**PARITY, **BUFFER},
@@ -142,10 +135,6 @@ PARITY_CASES: dict[str, dict[str, object]] = {
     },
     "redirected": REDIRECTED,
     "redirected-failure": {**REDIRECTED, "raid.fail": {"chip": 1, "at": "170 ms"}, **SPARE},
-    "copies": SHARED,
-    "copies-programmed": {**SHARED, "remap.mode": "copy", "run.data": "digest"},
-    "copies-failure": {**SHARED, "raid.fail": {"chip": 2, "at": "170 ms"}, **SPARE},
-    "copies-redirected": {**SHARED, **REDIRECTED},
 }
 
 

@@ -70,8 +70,8 @@ def test_they_survive_cuts_and_a_failed_chip(tmp_path: Path) -> None:
         "workload.requests": 6000,
         "workload.warmup_requests": 0,
         "run.data": "digest",
-        "power.cut": {"every": "200 ms"},
-        "raid.fail": {"chip": 3, "at": "1 s"},
+        "power.cut": {"every": "37 ms"},
+        "raid.fail": {"chip": 3, "at": "300 ms"},
         "raid.spares": 1,
     }
     report = ssdlab.run(
@@ -82,9 +82,11 @@ def test_they_survive_cuts_and_a_failed_chip(tmp_path: Path) -> None:
     assert raid is not None
     assert power is not None
     assert raid.failure is not None
-    assert power.cuts > 8
+    assert power.cuts > 40
     assert sum(recovery.updates_undone for recovery in power.recoveries) > 0
-    assert (raid.failure.pages_left, raid.failure.pages_lost > 100) == (0, True)
+    # The rebuild goes on, cut after cut.
+    assert raid.failure.pages_lost > 1000
+    assert raid.failure.pages_left < raid.failure.pages_lost - 500
     assert min(remap.shared, remap.copied_chip) > 100
     assert min(raid.redirected, raid.deferred_gcs) > 0
 
