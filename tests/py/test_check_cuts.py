@@ -125,7 +125,6 @@ REDIRECTED: dict[str, object] = {
 }
 PARITY_CASES: dict[str, dict[str, object]] = {
     "parity": PARITY,
-    "buffer": {**PARITY, **BUFFER},
     "failure": {**PARITY, "raid.fail": {"chip": 2, "at": "170 ms"}, "raid.spares": 1},
     "during-a-mount": {
         **PARITY,

@@ -1,7 +1,6 @@
 //! The write buffer: the pages that it keeps, those on their way to flash, and those that wait for room. It identifies
 //! pages by their slots; the machine decides on their contents and when they move.
 
-use crate::metrics::counters::Parts;
 use crate::units::{Lpn, Nanos, OpSlot, RequestSlot};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -58,10 +57,8 @@ pub(crate) struct VoidPage {
     pub(crate) trimmed_at: u64,
     /// Epoch of its write.
     pub(crate) epoch: u64,
-    /// When it left.
-    pub(crate) since: Nanos,
-    /// The request of a write with FUA, and where its time has gone until then.
-    pub(crate) request: Option<(RequestSlot, Parts)>,
+    /// The request of a write with FUA.
+    pub(crate) request: Option<RequestSlot>,
 }
 
 /// A page that has crossed the link and waits for room.

@@ -71,17 +71,19 @@ impl Core {
     /// Whether what waits for the buffered page in `slot`, which is void, also waits for the TRIM.
     pub(super) fn waits_for_trim(&self, slot: OpSlot) -> bool {
         debug_assert!(self.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
-        self.buffered_page(slot).is_void() && self.ftl.may_lose_power()
+        let buffer = self.front.buffer.as_ref();
+        buffer.is_some_and(|buffer| buffer.page(slot).is_void()) && self.ftl.may_lose_power()
     }
 
     /// Let what waits for the void page in `slot`, which leaves the buffer, wait for the TRIM.
     pub(super) fn void_page_leaves(&mut self, slot: OpSlot) {
-        let BufferedPage { trimmed_at, epoch, fua, .. } = self.buffered_page(slot);
-        let op = &mut self.array.ops[slot];
+        let buffer = self.front.buffer.as_mut().expect("it was held");
+        let &BufferedPage { trimmed_at, epoch, fua, .. } = buffer.page(slot);
+        let op = &self.array.ops[slot];
         debug_assert!(op.sequence <= trimmed_at, "{slot:?} came after the TRIM");
-        let request = fua.then(|| (op.part().request, std::mem::take(&mut op.parts)));
-        let page = VoidPage { lpn: op.lpn, trimmed_at, epoch, since: self.array.now, request };
-        self.front.buffer.as_mut().expect("it was held").void_page_leaves(page);
+        let request = fua.then(|| op.part().request);
+        let page = VoidPage { lpn: op.lpn, trimmed_at, epoch, request };
+        buffer.void_page_leaves(page);
     }
 
     /// Record where the time of a write with FUA has gone so far, while the page in `slot` is in the buffer.

@@ -214,11 +214,9 @@ impl Core {
     pub(super) fn drop_trimmed(&mut self, slot: OpSlot) {
         let op = &self.array.ops[slot];
         let waits = self.ftl.groups.is_some() && op.passes_buffer() && self.buffered_page(slot).fua;
-        if waits && self.buffer_keeps(slot) {
+        if waits && self.buffer_keeps(slot) && !self.waits_for_trim(slot) {
             self.note_time_in_buffer(slot);
-            if !self.waits_for_trim(slot) {
-                self.acknowledge(slot);
-            }
+            self.acknowledge(slot);
         }
         let was_kept = self.drop_buffered(slot);
         self.ledger.measured.buffer.trimmed += u64::from(was_kept);

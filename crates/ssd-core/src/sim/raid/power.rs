@@ -35,8 +35,8 @@ impl Ssd {
         core.ftl.flash.set_list(page, &list);
     }
 
-    /// Let the TRIM or copy in request slot `slot` wait for the updates under way that trim some of its pages already: a
-    /// cut could bring these pages back.
+    /// Let the TRIM or copy in request slot `slot` wait for the updates under way that trim some of its pages already:
+    /// a cut could bring these pages back.
     pub(super) fn join_trims(&mut self, slot: RequestSlot, lpns: std::ops::Range<u32>) {
         let (raid, core) = self.parity();
         debug_assert!(lpns.end <= core.ftl.geo.user_pages, "pages {lpns:?}");
@@ -79,9 +79,9 @@ impl Ssd {
         let Some(buffer) = &mut core.front.buffer else { return };
         for page in buffer.take_void() {
             core.front.epochs.write_completes(page.epoch);
-            let Some((request, mut parts)) = page.request else { continue };
-            parts.queue_ns += (core.array.now - page.since).0;
-            power.end_part_when_recorded(core, request, (core.array.now, parts));
+            if let Some(request) = page.request {
+                power.end_when_recorded(core, request, core.array.now);
+            }
         }
     }
 
