@@ -322,7 +322,13 @@ def test_a_bad_client_is_cut_off_and_the_others_are_served(tmp_path: Path) -> No
         ([*UNIX, "--set", "run.mode=functional"], ["run.mode"]),
         ([*UNIX, "--set", 'power.cut={ every = "1 s" }'], ["power.cut"]),
         ([*UNIX, "--state", "d", "--set", "wear.endurance=10"], ["--state", "wear.endurance"]),
-        ([*UNIX, "--state", "d", "--set", "raid.group=2"], ["--state", "raid.group"]),
+        (
+            [
+                *(*UNIX, "--state", "d", "--set", "raid.group=2"),
+                *("--set", "power.buffer=protected", "--set", "host.write_buffer_pages=8"),
+            ],
+            ["power cuts with parity groups need", 'power.buffer = "volatile"'],
+        ),
         (["--nbd", "unix:file", "--state", "a/b"], ["file", "in use"]),
     ],
 )

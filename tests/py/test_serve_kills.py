@@ -118,6 +118,8 @@ KINDS = [
         {"precondition.fill": 0, "precondition.overwrite": 0, "host.write_buffer_pages": 8},
         is_volatile=True,
     ),
+    Kind({**WORN_IN, "raid.group": 2, "host.write_buffer_pages": 8}, is_volatile=True),
+    Kind({**WORN_IN, "raid.group": 2, "power.nvram": "256 B"}, is_volatile=False),
 ]
 
 

@@ -81,10 +81,10 @@ pub fn served(config: &RunConfig, with_state: bool) -> Result<RunConfig, StateEr
         return Ok(config);
     }
     config.power.cut = PowerCut::OnRequest;
-    if config.raid.group != 0 || config.wear.endurance != 0 {
+    if config.wear.endurance != 0 {
         return refused(
-            "--state: a kill is a power cut, which the model does not have for parity groups (raid.group) and worn-out \
-             blocks (wear.endurance): serve without --state, or without these keys"
+            "--state: a kill is a power cut, which the model does not have for worn-out blocks (wear.endurance): serve \
+             without --state, or without this key"
                 .into(),
         );
     }

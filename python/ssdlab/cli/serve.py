@@ -338,8 +338,7 @@ def _load_with_cuts(load: Callable[..., ssdlab.Config], values: Mapping[str, Any
     except ConfigError:
         with suppress(ConfigError):
             config = load(set=values)
-            raid, wear = (config.values.get(table, {}) for table in ("raid", "wear"))
-            if raid.get("group") or wear.get("endurance"):
+            if config.values.get("wear", {}).get("endurance"):
                 return config
         raise
 
