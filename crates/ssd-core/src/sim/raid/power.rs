@@ -71,20 +71,6 @@ impl Ssd {
         core.ledger.measured.power.trims_waited += u64::from(!power.backlog.is_empty());
     }
 
-    /// End what has waited for void pages of the buffer whose TRIMs have committed: writes with FUA when the records of
-    /// the TRIMs survive a cut, and flushes, which wait for the records themselves.
-    #[inline(never)]
-    pub(in crate::sim) fn end_void_pages(&mut self) {
-        let (power, core) = self.power_cuts();
-        let Some(buffer) = &mut core.front.buffer else { return };
-        for page in buffer.take_void() {
-            core.front.epochs.write_completes(page.epoch);
-            if let Some(request) = page.request {
-                power.end_when_recorded(core, request, core.array.now);
-            }
-        }
-    }
-
     /// Record the owners of pages that an update, which has just committed, shares: each with its admission number.
     #[inline(never)]
     pub(super) fn record_shared(&mut self, shared: &[(Lpn, u64)]) {
