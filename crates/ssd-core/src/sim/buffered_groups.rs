@@ -2,7 +2,6 @@
 
 use super::core::Core;
 use super::front::pages_of;
-use super::ssd::Ssd;
 use crate::ftl::map::Entry;
 use crate::ftl::raid::GroupId;
 use crate::host::write_buffer::{BufferedPage, VoidPage};
@@ -109,21 +108,5 @@ impl Core {
     pub(super) fn evict_later(&mut self, slot: OpSlot) {
         self.front.buffer.as_mut().expect("it was held").leaves_later(slot);
         self.note_room();
-    }
-}
-
-impl Ssd {
-    /// End what has waited for void pages of the buffer whose TRIMs have committed: writes with FUA when the records of
-    /// the TRIMs survive a cut, and flushes, which wait for the records themselves.
-    #[inline(never)]
-    pub(super) fn end_void_pages(&mut self) {
-        let (power, core) = self.power_cuts();
-        let Some(buffer) = &mut core.front.buffer else { return };
-        for page in buffer.take_void() {
-            core.front.epochs.write_completes(page.epoch);
-            if let Some(request) = page.request {
-                power.end_when_recorded(core, request, core.array.now);
-            }
-        }
     }
 }

@@ -204,12 +204,26 @@ impl Ssd {
     /// Let pages enter the buffer, which a page that had waited `gc_wait_ns` for collection may have made room for.
     pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
         self.core.admit_waiting(gc_wait_ns);
-        if self.power.is_some() && self.raid.is_some() {
+        if self.raid.is_some() {
             self.end_void_pages();
         }
         // A page that was dropped may have been the last for which a flush has waited.
         if self.core.ftl.groups.is_some() && self.core.front.epochs.flush_waits() {
             self.complete_flushes();
+        }
+    }
+
+    /// End what has waited for void pages of the buffer whose TRIMs have committed: writes with FUA when the records of
+    /// the TRIMs survive a cut, and flushes, which wait for the records themselves.
+    #[inline(never)]
+    fn end_void_pages(&mut self) {
+        let (Some(power), core) = (&mut self.power, &mut self.core) else { return };
+        let Some(buffer) = &mut core.front.buffer else { return };
+        for page in buffer.take_void() {
+            core.front.epochs.write_completes(page.epoch);
+            if let Some(request) = page.request {
+                power.end_when_recorded(core, request, core.array.now);
+            }
         }
     }
 
