@@ -2,10 +2,10 @@
 
 use crate::rig::cuts::{Cuts, Load};
 use crate::rig::group_cuts::{
-    NEVER, cut_everywhere, fail_everywhere, failing, filled, groups, mount_at, with_checkpoints,
-    with_little_nvram,
+    NEVER, cut_everywhere, fail_everywhere, failing, filled, groups, mount_at, storm,
+    with_checkpoints, with_little_nvram,
 };
-use crate::rig::runs::{Mix, Run};
+use crate::rig::runs::Mix;
 use crate::rig::{alone, device, named, victim, whole};
 use ssd_core::config::{Config, DataMode, GroupReads, ParityUpdate, PowerCut, TimingModel};
 use ssd_core::host::device::Device as _;
@@ -241,18 +241,7 @@ fn storms(seeds: std::ops::Range<u64>, requests: u64) {
         let chip = |n: u64| ((seed + n) % u64::from(chips)) as u32;
         c = failing(&c, &[(chip(0), 150_000), (chip(1), 700_000)], 2);
         let mix = Mix { seed, depth: 12, trim: 20, copy: 0, pages: 4, span: 80, ..Mix::ALL };
-        let mut run = Run::new(&c, mix);
-        run.run(requests);
-        let m = run.end().measured().clone();
-        let degraded = m.degraded.as_deref().expect("a chip has failed");
-        let what = format!("seed {seed}: {:?}, {degraded:?}", m.power);
-        assert!(
-            m.power.cuts > requests / 500 && m.power.requests_repeated > m.power.cuts,
-            "{what}"
-        );
-        assert!(degraded.chips.len() == 2 && degraded.pages_left == 0, "{what}");
-        assert!(degraded.pages_lost > 0 && m.gc.calls > 0, "{what}");
-        assert!(m.recoveries.iter().any(|recovery| recovery.updates_undone > 0), "{what}");
+        storm(&c, mix, requests);
     }
 }
 

@@ -89,22 +89,12 @@ impl Turns {
         !foreground || self.rule.binds_reserve()
     }
 
-    /// Whether no operation of the host is on its way to the unit of `pool` or runs there, where the rule asks.
-    fn is_idle(&self, pool: PoolId, array: &Array) -> bool {
-        let units = &self.busy_units[self.unit[pool.at()] as usize];
-        debug_assert!(!units.is_empty() || !self.rule.waits_until_idle(), "{pool:?} is nowhere");
-        units.iter().all(|&unit| array.units[unit as usize].load.of_host == 0)
-    }
-
     /// Let units that have become idle be active no longer.
     pub(crate) fn end_drained(&mut self, array: &Array) {
         let Turns { draining, busy_units, active, scope, .. } = self;
-        draining.retain(|&unit| {
-            let is_idle = |&unit: &u32| array.units[unit as usize].load.of_host == 0;
-            let drains = !busy_units[unit].iter().all(is_idle);
-            active[scope[unit] as usize] -= u32::from(!drains);
-            drains
-        });
+        for unit in draining.extract_if(.., |unit| is_idle(&busy_units[*unit], array)) {
+            active[scope[unit] as usize] -= 1;
+        }
     }
 
     /// Begin a counted job of `pool`.
@@ -120,16 +110,16 @@ impl Turns {
 
     /// End the job, or stop counting it.
     pub(crate) fn job_ends(&mut self, pool: PoolId, array: &Array) {
-        let drains = !self.is_idle(pool, array);
         let unit = self.unit[pool.at()] as usize;
+        let drains = !is_idle(&self.busy_units[unit], array);
         let (jobs, active) = (&mut self.jobs[unit], &mut self.active[self.scope[unit] as usize]);
         assert!(*jobs > 0, "{pool:?} has no job that counts");
         assert!(*active > 0, "the job of {pool:?} ends, and no unit is active");
         *jobs -= 1;
-        if *jobs == 0 && drains {
-            self.draining.push(unit);
-        } else {
-            *active -= u32::from(*jobs == 0);
+        match (*jobs, drains) {
+            (0, true) => self.draining.push(unit),
+            (0, false) => *active -= 1,
+            _ => {}
         }
     }
 
@@ -170,6 +160,13 @@ impl Turns {
         count
     }
 
+    /// Whether the rule lets the unit of `pool` begin as far as that depends on its own operations of the host.
+    fn is_ready(&self, pool: PoolId, array: &Array) -> bool {
+        let units = &self.busy_units[self.unit[pool.at()] as usize];
+        debug_assert!(!units.is_empty() || !self.rule.waits_until_idle(), "{pool:?} is nowhere");
+        is_idle(units, array)
+    }
+
     /// Whether a job of `pool` may begin while the rule allows `limit`, given the other active units of its scope.
     fn allows(&self, pool: PoolId, limit: u32) -> bool {
         let unit = self.unit[pool.at()] as usize;
@@ -205,10 +202,11 @@ impl Turns {
     }
 
     /// Whether the rule lets a background job of `pool` begin now.
-    fn has_turn(&self, ftl: &Ftl, pool: PoolId) -> bool {
+    fn has_turn(&self, ftl: &Ftl, pool: PoolId, array: &Array) -> bool {
         let limit = self.limit(ftl);
         // All units at once: most devices have no other rule.
-        limit as usize >= self.jobs.len() || self.allows(pool, limit)
+        let is_allowed = limit as usize >= self.jobs.len() || self.allows(pool, limit);
+        is_allowed && self.is_ready(pool, array)
     }
 
     /// Whether pools that want collection line up first, since the victim policy orders them and the
@@ -232,7 +230,7 @@ impl Turns {
         if self.active.iter().all(|&n| n > limit || (n == limit && !shared)) {
             return None;
         }
-        let may_begin = |&pool: &PoolId| self.allows(pool, limit) && self.is_idle(pool, array);
+        let may_begin = |&pool: &PoolId| self.allows(pool, limit) && self.is_ready(pool, array);
         let mut allowed = self.waiting.iter().copied().filter(may_begin);
         let first = if ftl.victim.orders_pools() {
             ftl.victim.first_pool(&mut allowed.clone(), &ftl.blocks, ftl.clock)
@@ -251,6 +249,11 @@ impl Turns {
     }
 }
 
+/// Whether no operation of the host waits or runs on these busy `units`.
+fn is_idle(units: &[u32], array: &Array) -> bool {
+    units.iter().all(|&unit| array.units[unit as usize].load.of_host == 0)
+}
+
 /// The answer of the concurrency rule for a pool that is being considered; `in_turn`: whether the pool has waited for
 /// its turn.
 pub(crate) struct PoolTurn<'a> {
@@ -261,12 +264,12 @@ pub(crate) struct PoolTurn<'a> {
 
 impl Turn for PoolTurn<'_> {
     fn may_level(&self, ftl: &Ftl, pool: PoolId) -> bool {
-        self.turns.has_turn(ftl, pool) && self.turns.is_idle(pool, self.array)
+        self.turns.has_turn(ftl, pool, self.array)
     }
 
     fn may_collect(&self, ftl: &Ftl, pool: PoolId) -> bool {
         let lines_up = !self.in_turn && self.turns.pools_line_up(ftl);
-        !lines_up && !self.turns.waits(pool) && self.may_level(ftl, pool)
+        !lines_up && !self.turns.waits(pool) && self.turns.has_turn(ftl, pool, self.array)
     }
 
     fn binds_reserve(&self) -> bool {

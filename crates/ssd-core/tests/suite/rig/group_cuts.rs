@@ -2,7 +2,9 @@
 
 use super::cuts::{Cuts, Load};
 use super::device;
+use super::runs::{Mix, Run};
 use ssd_core::config::{ChipFailure, Config, DataMode, PowerCut};
+use ssd_core::metrics::Measurements;
 use ssd_core::metrics::report::Recovery;
 
 /// A time that no run reaches.
@@ -86,4 +88,19 @@ pub(crate) fn with_checkpoints(mut c: Config, pages: u64) -> Config {
 pub(crate) fn with_little_nvram(mut c: Config) -> Config {
     (c.power.nvram_bytes, c.power.nvram_ns) = (64, 4000);
     c
+}
+
+/// Run so many `requests` of `mix` on `config`, of which power is cut and two chips fail and are rebuilt. Returns what
+/// has been measured.
+pub(crate) fn storm(config: &Config, mix: Mix, requests: u64) -> Measurements {
+    let mut run = Run::new(config, mix);
+    run.run(requests);
+    let m = run.end().measured().clone();
+    let degraded = m.degraded.as_deref().expect("a chip has failed");
+    let what = format!("seed {}: {:?}, {:?}, {degraded:?}", mix.seed, m.power, m.remap);
+    assert!(m.power.cuts > requests / 500 && m.power.requests_repeated > m.power.cuts, "{what}");
+    assert!(degraded.chips.len() == 2 && degraded.pages_left == 0, "{what}");
+    assert!(degraded.pages_lost > 0 && m.gc.calls > 0, "{what}");
+    assert!(m.recoveries.iter().any(|recovery| recovery.updates_undone > 0), "{what}");
+    m
 }
