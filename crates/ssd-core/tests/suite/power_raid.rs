@@ -9,7 +9,7 @@ use crate::rig::runs::Mix;
 use crate::rig::{alone, device, named, victim, whole};
 use ssd_core::config::{Config, DataMode, GroupReads, ParityUpdate, PowerCut, TimingModel};
 use ssd_core::host::device::Device as _;
-use ssd_core::host::request::Op;
+use ssd_core::host::request::{Completion, Op, Request};
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
 
@@ -114,6 +114,28 @@ fn a_volatile_buffer_loses_what_no_flush_has_covered_and_nothing_else() {
         assert!(cut_everywhere(&config, load, 0..400) > 50, "updates from the buffer were cut off");
         fail_everywhere(&config, load, (0..300).step_by(29), 1);
     }
+}
+
+/// The second page of a group waits for the room of the first one when a flush covers both and a TRIM makes it void. The
+/// update of the first comes before that of the TRIM, and a cut between the two would bring back what was there before.
+#[test]
+fn a_flush_waits_for_the_trim_of_a_page_that_it_covers() {
+    let mut c = groups(3);
+    (c.host.write_buffer_pages, c.timing.sram_ns) = (1, 30);
+    let mut ssd = crate::rig::filled(&c);
+    let mut submit = |request| ssd.submit(ssd.now(), &request, None).unwrap();
+    submit(whole(Op::Write, 0, 1));
+    submit(whole(Op::Write, 1, 1));
+    let flush = submit(Request::new(Op::Flush, 0, 0));
+    submit(whole(Op::Trim, 1, 1));
+    let mut done = Vec::new();
+    while !done.iter().any(|c: &Completion| c.id == flush) {
+        ssd.run_until(ssd.next_event().expect("a flush is under way"), &mut done).unwrap();
+    }
+    assert_eq!(ssd.measured().buffer.trimmed, 1, "it has found room before the TRIM");
+    ssd.power_cut().unwrap();
+    ssd.mount(false).unwrap();
+    assert_eq!(ssd.core.ftl.owners.committed(Lpn(1)), None, "flushed and trimmed, and old again");
 }
 
 /// Page 0 is at home on the first chip, which fails while it is programmed: only the parity knows its data. When a
