@@ -116,8 +116,9 @@ fn a_volatile_buffer_loses_what_no_flush_has_covered_and_nothing_else() {
     }
 }
 
-/// The second page of a group waits for the room of the first one when a flush covers both and a TRIM makes it void. The
-/// update of the first comes before that of the TRIM, and a cut between the two would bring back what was there before.
+/// The second page of a group waits for the room of the first one when a flush covers both and a TRIM makes it void.
+/// The update of the first comes before that of the TRIM, and a cut between the two would bring back what was there
+/// before.
 #[test]
 fn a_flush_waits_for_the_trim_of_a_page_that_it_covers() {
     let mut c = groups(3);
